@@ -118,7 +118,6 @@ class _Said(logging.Handler):
         self._lines: list[str] = []
 
     def clear(self) -> None:
-        """Begin with nothing."""
         self._lines.clear()
 
     @property

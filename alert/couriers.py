@@ -65,7 +65,6 @@ class Couriers:
         return self._free.qsize()
 
     async def close(self) -> None:
-        """Kill all of them."""
         for starting in self._starting:
             starting.cancel()
         await asyncio.gather(*self._starting, return_exceptions=True)

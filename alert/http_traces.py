@@ -24,7 +24,6 @@ class HttpTraces:
         self.is_message_refused = False
 
     def clear(self) -> None:
-        """Begin with nothing."""
         self.reason, self.is_message_refused = "", False
 
     def record(self) -> None:

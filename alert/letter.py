@@ -54,7 +54,6 @@ class Letter:
 
     @classmethod
     def from_line(cls, line: bytes) -> Letter:
-        """Read it."""
         fields: dict[str, Any] = json.loads(line)
         return cls(**{**fields, "reach": tuple(fields["reach"])})
 

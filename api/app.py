@@ -71,8 +71,6 @@ def create_app(
     app.add_exception_handler(HTTPException, _http_exception)
 
     async def call_of(request: Request, operation: Operation[Any, Any]) -> Call:
-        if operation.deprecated is not None:
-            request.state.headers = operation.deprecated.headers
         call = await make_call(backend, request, operation)
         limits.accounts.take(call.caller.key)
         return call

@@ -70,7 +70,6 @@ class HeavyRequests:
         return response
 
     async def close(self) -> None:
-        """End the processes."""
         while self._idle:
             await self._idle.pop().end()
 

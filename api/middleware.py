@@ -65,7 +65,6 @@ class Entrance:
         self._hosts = {host.lower() for host in hosts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -89,7 +88,6 @@ class Entrance:
                 found[REQUEST_ID] = request_id
                 if read_traceparent(trace := headers.get("traceparent", "")) is not None:
                     found["traceparent"] = trace
-                found.update(scope["state"].get("headers", {}))
                 for name, value in SECURITY_HEADERS.items():
                     found.setdefault(name, value)
             await send(message)

@@ -56,7 +56,6 @@ class ProblemAnswer(JSONResponse):
         super().__init__(self._problem, content.status, headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
         language = languages.preferred(Headers(scope=scope).get(languages.HEADER, ""))
         content, contained = languages.translated(self._problem, language)
         if language != languages.ENGLISH:
@@ -74,7 +73,6 @@ def problem(
     errors: Sequence[FieldError] = (),
     headers: Mapping[str, str] | None = None,
 ) -> ProblemAnswer:
-    """The answer for a problem."""
     content = Problem(
         type=kind.type,
         title=kind.title,
@@ -93,7 +91,6 @@ def problem(
 
 
 def problem_of(error: ShoalError, request_id: str) -> ProblemAnswer:
-    """The answer for an error."""
     headers = {"Retry-After": str(max(1, round(error.after_s)))} if isinstance(error, TooMany) else {}
     sentence = "the database does not let the API in" if isinstance(error, Denied) else str(error)
     return problem(kind_of(error), sentence, request_id, _errors(error), headers)

@@ -191,7 +191,6 @@ def described(operation: Operation[Any, Any]) -> dict[str, Any]:
         "summary": text.split("\n")[0].rstrip("."),
         "description": text,
         "tags": [operation.tag],
-        **({"deprecated": True} if operation.deprecated else {}),
     }
 
 

@@ -65,7 +65,6 @@ class SentInParts(Response):
         self.init_headers(headers)  # none of them is Content-Length: there is no body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
         try:
             with self._place as why_not:
                 if why_not is None:

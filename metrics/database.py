@@ -24,15 +24,12 @@ class DatabaseMetrics:
         _connections_max.inc(connections_max)
 
     def closed(self, connections_max: int) -> None:
-        """It was closed."""
         _connections_max.dec(connections_max)
 
     def began(self) -> None:
-        """A connection is wanted."""
         _in_use.inc()
 
     def ended(self) -> None:
-        """It is no longer needed."""
         _in_use.dec()
 
     def waited(self, seconds: float) -> None:

@@ -49,7 +49,6 @@ class Responder:
         self._made_s = float("-inf")
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
-        """Answer one request."""
         path, headers = scope["path"], {name: value.decode("latin-1") for name, value in scope["headers"]}
         if path not in ("/metrics", *PROBES):
             await answer(send, 404, "there are only /metrics, /healthz and /readyz\n")

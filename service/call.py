@@ -70,11 +70,11 @@ class Saved(Protocol):
     """What has a version, raised whenever somebody saves it."""
 
     @property
-    def version(self) -> int: ...  # noqa: D102
+    def version(self) -> int: ...
     @property
-    def updated_at(self) -> datetime: ...  # noqa: D102
+    def updated_at(self) -> datetime: ...
     @property
-    def updated_by(self) -> str: ...  # noqa: D102
+    def updated_by(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,6 @@ class Call:
 
     @property
     def database(self) -> Database:
-        """Where everything is stored."""
         return self.backend.database
 
     @property

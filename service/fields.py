@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import is_dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, Self
+from functools import reduce
+from inspect import get_annotations
+from operator import or_
+from types import NoneType, UnionType
+from typing import Annotated, Any, ClassVar, Literal, NewType, Self, Union, get_args, get_origin, get_type_hints
 
 from pydantic import (
     AfterValidator,
@@ -103,13 +108,57 @@ Text = Annotated[str, AfterValidator(_storable)]
 """A text that the database can store, and nobody has sealed."""
 
 
+def _in_json(hint: Any) -> Any:
+    """The type of a row's field as that of an answer."""
+    if hint is datetime:
+        return Moment
+    if isinstance(hint, NewType):
+        return Id if hint.__supertype__ is int else hint
+    origin = get_origin(hint)
+    if origin in (None, Annotated, Literal):
+        return hint
+    parts = tuple(map(_in_json, get_args(hint)))
+    return reduce(or_, parts) if origin in (Union, UnionType) else origin[parts]
+
+
 class Answer(BaseModel):
     """The base of answers: what is unknown is left out of their JSON.
 
-    `model_validate(row)` makes one of the attributes of a row that have the names of its fields.
+    `model_validate(row)` makes one of the attributes of a row that have the names of its fields. An answer that shows
+    all of a row inherits from it too, `class TokenAnswer(Answer, TokenRow)`: it has the row's fields before its own,
+    ids as `Id` and times as `Moment`, all but those `without`. Such a row is a dataclass without slots.
+
+    `etag` names the field that is its version, as in the header of that name.
     """
 
     model_config = ConfigDict(frozen=True, from_attributes=True, defer_build=True)
+    _without: ClassVar[frozenset[str]] = frozenset()
+    _etag: ClassVar[str] = ""
+
+    def __init_subclass__(cls, without: Collection[str] = (), etag: str = "", **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._without |= frozenset(without)
+        cls._etag = etag or cls._etag
+        shown: dict[str, Any] = {}
+        for base in cls.__bases__:
+            if is_dataclass(base) and not issubclass(base, BaseModel):
+                shown |= get_type_hints(base, include_extras=True)
+        for name, hint in shown.items():
+            if NoneType in get_args(hint) and not hasattr(cls, name):
+                setattr(cls, name, None)
+        own = get_annotations(cls)
+        cls.__annotations__ = {**{name: _in_json(hint) for name, hint in shown.items()}, **own}
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, without: object = (), **options: Any) -> None:
+        super().__pydantic_init_subclass__(**options)
+        for name in cls._without:
+            del cls.__pydantic_fields__[name]
+
+    @property
+    def etag(self) -> str | None:
+        """The version that it shows; None: it has none."""
+        return str(getattr(self, self._etag)) if self._etag else None
 
     @classmethod
     def showing(cls, row: object, **more: Any) -> Self:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -14,6 +13,7 @@ from model.fields import NAME_LENGTH_MAX
 from service.call import Call
 from service.fields import Answer, Asked, Text
 from service.operation import operation
+from service.paging import ItemsOf
 
 SUGGESTED_MAX = 50
 Typed = Annotated[Text, Field(max_length=NAME_LENGTH_MAX)]
@@ -35,15 +35,12 @@ class SuggestionAnswer(Answer):
     about: str
 
 
-class SuggestionsAnswer(Answer):
-    """The names that begin so, at most 50."""
-
-    items: Sequence[SuggestionAnswer]
-
-
 @operation("GET", "/names", Right.VIEW, "names")
-async def suggest_names(call: Call, query: SuggestionQuery) -> SuggestionsAnswer:
-    """Complete the name of a workflow, a resource pool or a resource of one, or the id of one of the last runs."""
+async def suggest_names(call: Call, query: SuggestionQuery) -> ItemsOf[SuggestionAnswer]:
+    """Complete the name of a workflow, a resource pool or a resource of one, or the id of one of the last runs.
+
+    It returns at most 50 names.
+    """
     visible = call.visible()
     asked = (query.prefix, query.project, visible, SUGGESTED_MAX)
     async with call.reading() as connection:
@@ -61,4 +58,4 @@ async def suggest_names(call: Call, query: SuggestionQuery) -> SuggestionsAnswer
             items = [
                 SuggestionAnswer(name=str(each.id), about=f"{each.workflow or '-'}, {each.state}") for each in runs
             ]
-    return SuggestionsAnswer(items=items)
+    return ItemsOf[SuggestionAnswer](items=items)

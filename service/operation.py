@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec,
 
 from model.accounts.rights import Right, Scope
 from model.errors import Forbidden, Hidden, NotFound, Refused
-from service.deprecation import Deprecation
 
 if TYPE_CHECKING:
     from service.call import Call
@@ -66,7 +65,6 @@ class Declaration:
             guessed: an idempotency key has no effect on it.
         completes: adds to an answer what is known only after the change, such as the run of a command; given the call,
             the answer and the query. A stored answer that is sent again is completed by it too.
-        deprecated: it will be removed; None: it will not.
     """
 
     method: Method
@@ -77,11 +75,9 @@ class Declaration:
     reads: bool = False
     has_secret: bool = False
     completes: Completes | None = None
-    deprecated: Deprecation | None = None
 
     @property
     def changes(self) -> bool:
-        """Whether it changes something."""
         return self.method != "GET" and not self.reads
 
     @property
@@ -98,7 +94,6 @@ class Declaration:
         return Scope(f"{subject}:{'write' if self.changes and subject != 'cluster' else 'read'}")
 
     def status_of(self, answer: Any) -> int:
-        """The status of this answer."""
         return HTTPStatus.OK if getattr(answer, "is_outcome", False) else self.status
 
 

@@ -1,4 +1,4 @@
-"""Pages of lists: each begins after the last id of the one before, so that page 1,000 costs as much as page 1."""
+"""Whole lists, and pages that begin after the last id of the one before: page 1,000 costs as much as page 1."""
 
 from __future__ import annotations
 
@@ -20,6 +20,12 @@ HowCounted = Annotated[
 LIMIT_MAX = 1000
 
 
+class ItemsOf(Answer, Generic[T]):
+    """A list that is short enough to be answered whole."""
+
+    items: Sequence[T]
+
+
 class PageOf(Answer, Generic[T]):
     """A page. `next_cursor` begins the next one; it is left out of the last.
 
@@ -36,103 +42,89 @@ class PageOf(Answer, Generic[T]):
     count_capped: bool | None = None
 
 
-class PageQuery(Asked):
+class _Page(Asked):
     """Which page."""
-
-    limit: Annotated[int, Field(ge=1, le=LIMIT_MAX, description="at most this many")] = 50
-    cursor: Annotated[str | None, Field(max_length=100, description="`next_cursor` of the page before")] = None
-
-    @property
-    def after(self) -> int | None:
-        """The last id of the page before. Raises `Refused` for a cursor that no page gave."""
-        return None if self.cursor is None else _id_of(self.cursor)
-
-
-class NamedPageQuery(Asked):
-    """Which page of a list that is sorted by name."""
-
-    limit: Annotated[int, Field(ge=1, le=LIMIT_MAX, description="at most this many")] = 50
-    cursor: Annotated[str | None, Field(max_length=1_200, description="`next_cursor` of the page before")] = None
-
-    @property
-    def after(self) -> str | None:
-        """The last name of the page before. Raises `Refused` for a cursor that no page gave."""
-        if self.cursor is None:
-            return None
-        word, space, name = _decoded(self.cursor).partition(" ")
-        if word != "name" or not space or "\x00" in name:
-            raise _unknown_cursor()
-        return name
-
-
-class PairPageQuery(Asked):
-    """Which page of a list that is sorted by two names."""
 
     limit: Annotated[int, Field(ge=1, le=LIMIT_MAX, description="at most this many")] = 50
     cursor: Annotated[str | None, Field(max_length=2_400, description="`next_cursor` of the page before")] = None
 
+    def _last(self, word: str, separator: str = " ") -> str | None:
+        """What the cursor has after this word. Raises `Refused` for a cursor that no page gave."""
+        if self.cursor is None:
+            return None
+        begin, found, last = _decoded(self.cursor).partition(separator)
+        if begin != word or not found or "\x00" in last:
+            raise _unknown_cursor()
+        return last
+
+
+class PageQuery(_Page):
+    """Which page."""
+
+    @property
+    def after(self) -> int | None:
+        """The last id of the page before. Raises `Refused` for a cursor that no page gave."""
+        if (last := self._last("after")) is None:
+            return None
+        if last.isascii() and last.isdecimal() and len(last) <= 19 and int(last) <= ID_MAX:
+            return int(last)
+        raise _unknown_cursor()
+
+
+class NamedPageQuery(_Page):
+    """Which page of a list that is sorted by name."""
+
+    @property
+    def after(self) -> str | None:
+        """The last name of the page before. Raises `Refused` for a cursor that no page gave."""
+        return self._last("name")
+
+
+class PairPageQuery(_Page):
+    """Which page of a list that is sorted by two names."""
+
     @property
     def after(self) -> tuple[str, str] | None:
         """The last names of the page before. Raises `Refused` for a cursor that no page gave."""
-        if self.cursor is None:
+        if (last := self._last("pair", "\n")) is None:
             return None
-        word, *names = _decoded(self.cursor).split("\n")
-        if word != "pair" or len(names) != 2 or any("\x00" in name for name in names):
+        first, newline, second = last.partition("\n")
+        if not newline or "\n" in second:
             raise _unknown_cursor()
-        return names[0], names[1]
-
-
-def pair_page_of(
-    found: Sequence[S], limit: int, item: Callable[[S], T], names_of: Callable[[S], tuple[str, str]]
-) -> PageOf[T]:
-    """The page of what was found with a limit of one more than the page's, in a list that is sorted by two names."""
-    shown = found[:limit]
-    cursor = _encoded("\n".join(("pair", *names_of(shown[-1])))) if len(found) > limit else None
-    return PageOf[T](items=[item(each) for each in shown], next_cursor=cursor, has_more=cursor is not None)
+        return first, second
 
 
 def page_of(
     found: Sequence[S],
     limit: int,
     item: Callable[[S], T],
-    id_of: Callable[[S], int | str],
+    key_of: Callable[[S], int | str | tuple[str, str]],
     *,
     walked_to: int | None = None,
 ) -> PageOf[T]:
-    """The page of what was found with a limit of one more than the page's; `id_of`: the id, or the name.
+    """The page of what was found with a limit of one more than the page's; `key_of`: by what the list is sorted.
 
     `walked_to`: the last id that was read, if what is after it was not; the next page begins there.
     """
     shown = found[:limit]
-    last = id_of(shown[-1]) if len(found) > limit else walked_to
-    cursor = None if last is None else _cursor(last)
+    last = key_of(shown[-1]) if len(found) > limit else walked_to
     return PageOf[T](
         items=[item(each) for each in shown],
-        next_cursor=cursor,
+        next_cursor=cursor_of(last),
         has_more=last is not None,
         read_down_to=walked_to if len(found) <= limit else None,
     )
 
 
-def cursor_of(last: int | None) -> str | None:
-    """The cursor of the page after this id; None: there is none."""
-    return None if last is None else _cursor(last)
-
-
-def _cursor(last: int | str) -> str:
-    text = f"name {last}" if isinstance(last, str) else f"after {last}"
-    return _encoded(text)
-
-
-def _encoded(text: str) -> str:
+def cursor_of(last: int | str | tuple[str, str] | None) -> str | None:
+    """The cursor of the page after this id, name or pair of names; None: there is none."""
+    if last is None:
+        return None
+    if isinstance(last, tuple):
+        text = "\n".join(("pair", *last))
+    else:
+        text = f"name {last}" if isinstance(last, str) else f"after {last}"
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
-
-
-def _id_of(cursor: str) -> int:
-    word, _, number = _decoded(cursor).partition(" ")
-    if word == "after" and number.isascii() and number.isdecimal() and len(number) <= 19 and int(number) <= ID_MAX:
-        return int(number)
-    raise _unknown_cursor()
 
 
 def _decoded(cursor: str) -> str:

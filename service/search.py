@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
 
-from dao.definitions import search as views
+from dao.definitions import search as names
+from dao.definitions.search import Found, FoundKind
 from model.accounts.rights import Right, Scope
 from model.fields import NAME_LENGTH_MAX
-from model.ids import WorkflowCode
 from service.call import Call
 from service.fields import Answer, Asked, Id, Text
 from service.operation import operation
@@ -19,17 +18,6 @@ from service.operation import operation
 FOUND_MAX = 20
 EACH_MIN = 4
 """Each kind has so many places before another kind may fill them."""
-
-
-class FoundKind(StrEnum):
-    """What was found, in the order of the answer."""
-
-    WORKFLOW = "WORKFLOW"
-    PROJECT = "PROJECT"
-    RUN = "RUN"
-    SCHEDULE = "SCHEDULE"
-    MASTER = "MASTER"
-    WORKER = "WORKER"
 
 
 SCOPES: Mapping[FoundKind, Scope] = {
@@ -56,13 +44,10 @@ class SearchQuery(Asked):
     ]
 
 
-class FoundAnswer(Answer):
+class FoundAnswer(Answer, Found):
     """Something that matches. `id` is left out for a project, whose name is its key."""
 
-    kind: FoundKind
     id: Id | None = None
-    name: str
-    project: str | None = None
     about: Annotated[str, Field(description="its state, crontab or address")] = ""
 
 
@@ -79,37 +64,25 @@ async def search(call: Call, query: SearchQuery) -> SearchAnswer:
     visible = call.visible()
     q, most = query.q, FOUND_MAX + 1
     kinds = {kind for kind, scope in SCOPES.items() if call.caller.may_in_scope(scope)}
-    found: dict[FoundKind, list[FoundAnswer]] = {kind: [] for kind in FoundKind}
+    found: dict[FoundKind, list[Found]] = {kind: [] for kind in FoundKind}
     async with call.reading() as connection:
-        codes: list[WorkflowCode] = []
         if FoundKind.WORKFLOW in kinds:
-            workflows = await views.workflows(connection, q, visible, most)
-            codes = [each.code for each in workflows]
-            found[FoundKind.WORKFLOW] = [
-                _answer(FoundKind.WORKFLOW, each.code, each.name, each.project, each.release_state)
-                for each in workflows
-            ]
+            found[FoundKind.WORKFLOW] = await names.workflows(connection, q, visible, most)
         if FoundKind.PROJECT in kinds:
-            names = await views.projects(connection, q, visible, most)
-            found[FoundKind.PROJECT] = [_answer(FoundKind.PROJECT, None, name, name) for name in names]
+            found[FoundKind.PROJECT] = await names.projects(connection, q, visible, most)
         if FoundKind.RUN in kinds:
-            found[FoundKind.RUN] = [
-                _answer(FoundKind.RUN, each.id, each.workflow or "-", each.project, each.state)
-                for each in await views.runs(connection, q, visible, most)
-            ]
+            found[FoundKind.RUN] = await names.runs(connection, q, visible, most)
         if FoundKind.SCHEDULE in kinds:
-            found[FoundKind.SCHEDULE] = [
-                _answer(FoundKind.SCHEDULE, each.id, each.workflow or "-", each.project, each.crontab)
-                for each in await views.schedules(connection, q, codes, visible, most)
-            ]
+            codes = [each.id for each in found[FoundKind.WORKFLOW] if each.id is not None]
+            found[FoundKind.SCHEDULE] = await names.schedules(connection, q, codes, visible, most)
         if kinds & {FoundKind.MASTER, FoundKind.WORKER} and call.caller.may(Right.VIEW_CLUSTER):
-            for node in await views.nodes(connection, q, most):
-                kind = FoundKind(node.kind.value)
-                found[kind].append(_answer(kind, node.epoch, node.name, None, node.address))
-    return SearchAnswer(items=chosen(found), has_more=sum(map(len, found.values())) > FOUND_MAX)
+            for node in await names.nodes(connection, q, most):
+                found[node.kind].append(node)
+    items = [FoundAnswer.model_validate(each) for each in chosen(found)]
+    return SearchAnswer(items=items, has_more=sum(map(len, found.values())) > FOUND_MAX)
 
 
-def chosen(found: Mapping[FoundKind, Sequence[FoundAnswer]]) -> list[FoundAnswer]:
+def chosen(found: Mapping[FoundKind, Sequence[Found]]) -> list[Found]:
     """At most `FOUND_MAX` of them: some of each kind, and as many more as there is place for, kind by kind."""
     places = {kind: min(len(each), EACH_MIN) for kind, each in found.items()}
     while sum(places.values()) > FOUND_MAX:
@@ -117,7 +90,3 @@ def chosen(found: Mapping[FoundKind, Sequence[FoundAnswer]]) -> list[FoundAnswer
     for kind, each in found.items():
         places[kind] += min(len(each) - places[kind], FOUND_MAX - sum(places.values()))
     return [each for kind in FoundKind for each in found.get(kind, ())[: places.get(kind, 0)]]
-
-
-def _answer(kind: FoundKind, id_: int | None, name: str, project: str | None, about: str = "") -> FoundAnswer:
-    return FoundAnswer(kind=kind, id=id_, name=name, project=project, about=about)

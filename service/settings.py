@@ -24,7 +24,6 @@ class Setting:
 
     @property
     def variable(self) -> str:
-        """The environment variable."""
         return "SHOAL_" + self.name.upper().replace(".", "__")
 
 

@@ -4,28 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import text
 
+from dao.accounts.rows import Account
 from dao.postgres.engine import AsyncConnection
 from model.accounts.accounts import sent_name
 from model.errors import Changed, NotFound, Refused
 from model.ids import AccountId
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """An account; times are aware UTC, database time."""
-
-    id: AccountId
-    name: str
-    is_admin: bool
-    has_password: bool
-    version: int
-    created_at: datetime
-    disabled_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import text
 
+from dao.accounts.rows import SavedView
 from dao.postgres.engine import AsyncConnection
 from model.errors import NotFound
 
@@ -23,22 +23,6 @@ class Holder:
 
     person: str
     project: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class SavedView:
-    """A view. `project` None: only `person`, the key of a caller, sees it. `revision` rises with each change."""
-
-    id: int
-    person: str
-    project: str | None
-    list: str
-    name: str
-    query: Filters
-    revision: int
-    created_by: str
-    created_at: datetime
-    updated_at: datetime
 
 
 # Two parts, so that each walks its own index: the views of other people are not read.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from sqlalchemy import text
 
+from dao.accounts.rows import SessionRow
 from dao.postgres.engine import AsyncConnection
 from model.accounts.rights import Role
 from model.ids import AccountId, LoginSessionId
@@ -31,18 +32,6 @@ class FoundSession:
     name: str
     is_admin: bool
     roles: Mapping[str, Role]
-
-
-@dataclass(frozen=True, slots=True)
-class SessionRow:
-    """A session for its owner to see; times are aware UTC, database time."""
-
-    id: LoginSessionId
-    created_at: datetime
-    expires_at: datetime
-    last_seen_at: datetime
-    address: str
-    user_agent: str
 
 
 _INSERT = text("""
@@ -87,7 +76,6 @@ async def insert(
     address: str,
     user_agent: str,
 ) -> LoginSessionId:
-    """Begin a session."""
     values = {"account": account, "secret_hash": secret_hash, "csrf_hash": csrf_hash, "lives": LIVES_MAX}
     return LoginSessionId(
         (await connection.execute(_INSERT, {**values, "address": address, "user_agent": user_agent})).scalar_one()

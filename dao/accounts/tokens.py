@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import Row, text
 
+from dao.accounts.rows import TokenRow
 from dao.postgres.engine import AsyncConnection
 from model.accounts.rights import Role, Scope
 from model.accounts.tokens import TokensEnd
@@ -42,22 +43,6 @@ class NewToken:
     projects: Collection[str] | None
     lives: timedelta
     by_session: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class TokenRow:
-    """A token for its owner to see; times are aware UTC, database time."""
-
-    id: TokenId
-    name: str
-    scopes: tuple[str, ...]
-    projects: tuple[str, ...] | None
-    by_session: bool
-    created_at: datetime
-    expires_at: datetime
-    last_used_at: datetime | None
-    last_used_from: str | None
-    revoked_at: datetime | None
 
 
 _INSERT = text("""

@@ -4,44 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import text
 
+from dao.alerts.rows import AlertRow, Delivery
 from dao.postgres.engine import AsyncConnection
 from model.errors import NotFound
-
-
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """What became of an alert on a channel. Times are aware UTC, database time."""
-
-    channel: str
-    state: str
-    tries: int
-    next_try_at: datetime | None
-    error: str | None
-    sent_at: datetime | None
-    grouped_with: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class AlertRow:
-    """An alert. `project` None: it concerns the cluster."""
-
-    id: int
-    created_at: datetime
-    kind: str
-    severity: str
-    project: str | None
-    workflow: str | None
-    run: int | None
-    task: int | None
-    group: str
-    subject: str
-    state: str
-    state_reason: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import text
 
+from dao.alerts.rows import Channel
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import ALERT_CHANGED, notify
 from dao.postgres.tables import alert_channel
@@ -16,34 +16,6 @@ from dao.secrets.vault import Vault
 from model.alerts.channels import CHANNEL_PURPOSE, parse_channel_url
 from model.errors import NotFound
 from model.near import cure_of
-
-
-@dataclass(frozen=True, slots=True)
-class Channel:
-    """A channel for display: `url` is without secrets. Times are aware UTC, database time.
-
-    `waiting` alerts are still to be sent, the oldest of them `waits_since`; `last_error` is why it was not sent yet,
-    and `next_try_at` when it is tried again.
-    """
-
-    id: int
-    name: str
-    kind: str
-    url: str
-    key_id: str
-    description: str
-    enabled: bool
-    version: int
-    updated_at: datetime
-    updated_by: str
-    subject_template: str | None
-    text_template: str | None
-    groups: Sequence[str]
-    waiting: int
-    waits_since: datetime | None
-    last_error: str | None
-    next_try_at: datetime | None
-    last_sent_at: datetime | None
 
 
 @dataclass(frozen=True)
@@ -124,7 +96,6 @@ _DELETE = text("DELETE FROM alert_channel WHERE id = :id")
 
 
 async def all_channels(connection: AsyncConnection) -> list[Channel]:
-    """All of them by name."""
     return [Channel(*row) for row in (await connection.execute(_READ, {"name": None})).all()]
 
 

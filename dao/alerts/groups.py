@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 
 from sqlalchemy import text
 
 from dao.alerts import channels
+from dao.alerts.rows import Group
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import ALERT_CHANGED, notify
 from model.errors import NotFound
 from model.near import cure_of
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """An alert group; its channels by name. Times are aware UTC, database time."""
-
-    id: int
-    name: str
-    description: str
-    version: int
-    updated_at: datetime
-    updated_by: str
-    channels: Sequence[str]
-
 
 _ALL = text("""
     SELECT g.id, g.name, g.description, g.version, g.updated_at, g.updated_by,
@@ -67,7 +52,6 @@ _DELETE = text("DELETE FROM alert_group WHERE id = :id")
 
 
 async def all_groups(connection: AsyncConnection) -> list[Group]:
-    """All of them by name."""
     return [Group(*row) for row in (await connection.execute(_ALL)).all()]
 
 

@@ -3,30 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
-from datetime import datetime
 
 from sqlalchemy import text
 
+from dao.alerts.rows import SavedRule
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import ALERT_CHANGED, notify
 from model.errors import NotFound
-
-
-@dataclass(frozen=True, slots=True)
-class SavedRule:
-    """A rule. `problem`: why it raises nothing. Times are aware UTC, database time."""
-
-    id: int
-    project: str
-    name: str
-    text: str
-    enabled: bool
-    problem: str | None
-    version: int
-    updated_at: datetime
-    updated_by: str
-
 
 _PAGE = text("""
     SELECT id, project, name, text, enabled, problem, version, updated_at, updated_by FROM alert_rule

@@ -8,24 +8,10 @@ from datetime import datetime
 
 from sqlalchemy import text
 
+from dao.alerts.rows import Silence
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import ALERT_CHANGED, notify
 from model.errors import NotFound
-
-
-@dataclass(frozen=True, slots=True)
-class Silence:
-    """A silence; project, workflow and kind None = all. Times are aware UTC."""
-
-    id: int
-    starts_at: datetime
-    ends_at: datetime
-    project: str | None
-    workflow: str | None
-    kind: str | None
-    reason: str
-    created_at: datetime
-    created_by: str
 
 
 @dataclass(frozen=True)
@@ -84,7 +70,6 @@ async def find(connection: AsyncConnection, id_: int) -> Silence:
 
 
 async def insert(connection: AsyncConnection, new: NewSilence, by: str) -> Silence:
-    """Make one."""
     await notify(connection, ALERT_CHANGED)
     return Silence(*(await connection.execute(_INSERT, {**vars(new), "by": by})).one())
 

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
-
 from sqlalchemy import text
 
 from dao.cluster import nodes
 from dao.cluster.node_rows import NodeRow
+from dao.cluster.rows import FencedNode
 from dao.postgres.engine import AsyncConnection
 from model.cluster.nodes import NodeKind
 from model.ids import Epoch
-
-
-@dataclass(frozen=True, slots=True)
-class FencedNode:
-    """A node that was fenced."""
-
-    epoch: Epoch
-    kind: NodeKind
-    address: str
-    started_at: datetime
-    fenced_at: datetime
-    why: str
-
 
 _FENCED = text("""
     SELECT id, kind, address, started_at, ended_at, coalesce(ended_why, '') FROM node

@@ -10,7 +10,8 @@ from datetime import datetime
 
 from sqlalchemy import text
 
-from dao.cluster.slot_changes import SlotChange, read_change
+from dao.cluster.rows import SlotChange, TakenBy
+from dao.cluster.slot_changes import read_change
 from dao.postgres.engine import AsyncConnection
 from model.errors import NotFound
 from model.ids import Epoch
@@ -26,17 +27,6 @@ class GoneMaster:
     last_beat_at: datetime | None
     ended_at: datetime | None
     ended_why: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class TakenBy:
-    """What one master got of another. `tasks` are attempts that had not ended when their run was failed over."""
-
-    master: Epoch
-    name: str
-    runs: int
-    tasks: int
-    last_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +108,6 @@ async def change(connection: AsyncConnection, number: int) -> SlotChange:
 
 
 async def end_of(connection: AsyncConnection, epoch: Epoch) -> GoneMaster:
-    """The end of a master."""
     return GoneMaster(*(await connection.execute(_GONE, {"epoch": epoch})).one())
 
 

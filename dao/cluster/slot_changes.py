@@ -3,57 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 from types import MappingProxyType
 
 from sqlalchemy import text
 
+from dao.cluster.rows import MemberChange, SlotChange, SlotMember, SlotReason
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from model.ids import CommandId, Epoch
-
-
-class SlotReason(StrEnum):
-    """Why a master got or lost its slot. LOST: it is no longer in the registry; what became of it is not known
-    yet."""
-
-    JOINED = "JOINED"
-    BACK = "BACK"
-    LEFT = "LEFT"
-    FENCED = "FENCED"
-    BUSY = "BUSY"
-    LOST = "LOST"
-
-
-@dataclass(frozen=True, slots=True)
-class SlotMember:
-    """A master that has a slot."""
-
-    epoch: Epoch
-    name: str
-    slot: int
-
-
-@dataclass(frozen=True, slots=True)
-class MemberChange:
-    """A master that got or lost its slot."""
-
-    epoch: Epoch
-    name: str
-    reason: SlotReason
-
-
-@dataclass(frozen=True, slots=True)
-class SlotChange:
-    """Who has slots from `at` on, first slot first; `changes` are against the change before. Numbers have no gaps."""
-
-    number: int
-    at: datetime
-    members: Sequence[SlotMember]
-    changes: Sequence[MemberChange]
-
 
 # The number is the next one: of masters that write at once, whose views may differ for a moment, one does.
 _RECORD = text("""

@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import text
 
+from dao.commands.rows import Arrival
 from dao.postgres.engine import AsyncConnection
-from model.ids import CommandId, Epoch, WorkflowInstanceId
 
 READ_MAX = 2_000
 """Of the handled commands the newest so many are searched for those that were handled lately; `_LATELY` has the same
 number."""
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """A command and, once a master handled it, when, by whom and how."""
-
-    id: CommandId
-    type: str
-    created_at: datetime
-    handled_at: datetime | None
-    master: Epoch | None
-    outcome: str | None
-    run: WorkflowInstanceId | None
 
 
 # Here and below a command that starts a run is named by its run, one that changes a run names it, one that was refused

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy import text
 
+from dao.commands.rows import Claims
 from dao.postgres.engine import AsyncConnection
-from model.ids import Epoch
 
 READ_MAX = 5_000
-
-
-@dataclass(frozen=True, slots=True)
-class Claims:
-    """The commands that a master took lately, and how many that is a second."""
-
-    master: Epoch
-    taken: int
-    per_s: float
 
 
 # index: command_history_pkey, of which only the newest entries are read. If these reach less far back, the rate is

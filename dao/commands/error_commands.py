@@ -4,49 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
-from datetime import datetime
 
 from sqlalchemy import text
 
 from dao.commands import commands
 from dao.commands.commands import Outcome
+from dao.commands.rows import ErrorCommand
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
 from model.changes import Changes
 from model.choices import FailureStrategy, Priority, TaskDependType
 from model.errors import NotFound, Refused
-from model.ids import CommandId, Epoch, WorkflowCode, WorkflowInstanceId
+from model.ids import CommandId, Epoch, WorkflowCode
 from model.runs.command_moves import CommandType
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorCommand:
-    """A refused command with all its columns. `created_at` is text: a row inserted by hand may contain any date."""
-
-    id: CommandId
-    type: str
-    workflow_code: WorkflowCode | None
-    workflow_version: int | None
-    workflow_instance_id: WorkflowInstanceId | None
-    params: str
-    priority: str | None
-    failure_strategy: str | None
-    worker_group: str | None
-    created_at: str | None
-    created_by: str | None
-    reason: str
-    master: Epoch
-    refused_at: datetime
-    start_tasks: str | None
-    project: str | None
-    project_of_run: str | None
-    """The projects of the workflow that it names, and of the run that it is to change."""
-
-    @property
-    def projects(self) -> frozenset[str]:
-        """All projects that it touches; none if there is no such workflow."""
-        return frozenset(each for each in (self.project, self.project_of_run) if each is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,31 +8,14 @@ from datetime import timedelta
 
 from sqlalchemy import text
 
+from dao.commands.rows import Residue, WaitingCommand
 from dao.postgres.engine import AsyncConnection
-from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
+from model.ids import CommandId
 
 READ_MAX = 5_000
 """So many commands are read for a page of those of some projects: no index has the project of a command."""
 COUNTED_MAX = 50_000
 """So many commands are counted, the oldest ones."""
-
-
-@dataclass(frozen=True, slots=True)
-class WaitingCommand:
-    """A command that no master has taken yet, and the workflow that it starts or whose run it changes.
-
-    `workflow` and `project` are None when there is no such definition.
-    """
-
-    id: CommandId
-    type: str
-    workflow_code: WorkflowCode | None
-    workflow: str | None
-    project: str | None
-    run: WorkflowInstanceId | None
-    priority: str | None
-    age_s: float | None
-    created_by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +26,6 @@ class WithoutRoom:
     type: str
     age_s: float | None
     above: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Residue:
-    """The commands that wait for one slot, and the age of the oldest."""
-
-    slot: int
-    waiting: int
-    oldest_s: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dao.postgres.engine import AsyncConnection
 from model.ids import WorkflowCode
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DraftHead:
     """A draft without its content. `base_version` is the version from which it began, None = it names none.
 

@@ -14,7 +14,7 @@ from dao.postgres.engine import AsyncConnection
 from model.errors import NotFound
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ProjectFile:
     """A file without its content. `size` is in bytes, `hash` the SHA-256 in hexadecimal digits, the time aware."""
 

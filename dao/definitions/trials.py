@@ -33,7 +33,6 @@ _DELETE_ENDED = text("""
 
 
 async def mark(connection: AsyncConnection, code: WorkflowCode) -> None:
-    """Make a definition a trial."""
     await connection.execute(_MARK, {"code": code})
 
 

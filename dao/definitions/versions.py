@@ -30,7 +30,7 @@ _VERSIONS = text("""
 VERSION_MAX = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Version:
     """One version. `unfinished` of its `runs` have not ended."""
 
@@ -58,7 +58,7 @@ _SINCE = text("""
 """)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Authorship:
     """Who saved a version, and when."""
 

@@ -13,13 +13,13 @@ from dao.postgres.engine import AsyncConnection
 from model.ids import Epoch
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DutyDone:
     """That a duty was done for the period that began at `due_at`."""
 
     due_at: datetime
-    node: Epoch
-    node_name: str
+    epoch: Epoch
+    master: str
     began_at: datetime
     ended_at: datetime
     steps: int
@@ -28,9 +28,9 @@ class DutyDone:
     result: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Duty:
-    """A duty. `holder` and `began_at` are of the period that is being done, None while none is; `last` is the last one
+    """A duty. `master` and `began_at` are of the period that is being done, None while none is; `last` is the last one
     that was done; `error` is why the last step failed that did. `is_idle`: there is nothing to do for it now, so it is
     not done although it is due."""
 
@@ -38,7 +38,7 @@ class Duty:
     every_s: float
     due_at: datetime
     is_idle: bool
-    holder: str | None
+    master: str | None
     began_at: datetime | None
     failures: int
     error: str | None
@@ -65,7 +65,6 @@ _ALL = text("""
 
 
 async def all_of_them(connection: AsyncConnection) -> list[Duty]:
-    """All duties, by name."""
     rows = (await connection.execute(_ALL)).all()
     return [Duty(*row[:9], *_last(*row[9:])) for row in rows]
 

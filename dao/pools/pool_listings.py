@@ -9,23 +9,10 @@ from typing import Any
 
 from sqlalchemy import text
 
+from dao.pools.rows import PoolCounts, ResourceRow, TaskOfRun
 from dao.postgres.engine import AsyncConnection
+from model.choices import Priority
 from model.pools.resources import ResourceState
-
-
-@dataclass(frozen=True, slots=True)
-class PoolCounts:
-    """How many resources of a pool are in each state; `total` is without those that were removed. `waiting` counts the
-    attempts in its line, up to 10,000."""
-
-    name: str
-    total: int
-    free: int
-    taken: int
-    set_aside: int
-    checking: int
-    removed: int
-    waiting: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,52 +29,12 @@ class PoolRow:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskOfRun:
-    """An attempt, and whose it is. `project` and `workflow` are None if its workflow is gone."""
-
-    id: int
-    name: str
-    attempt: int
-    code: int
-    run: int
-    workflow_code: int | None
-    workflow: str | None
-    project: str | None
-    is_stream: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceRow:
-    """A resource of a pool. Times are aware UTC, database time.
-
-    `task` is the attempt that holds it, on the worker `worker`, since `taken_at`; None if nobody does, or its row is
-    gone. `busy_before` is when that lease ends unless the worker beats again. `free_since` None: it was never held.
-    """
-
-    id: int
-    name: str
-    place: int
-    state: ResourceState
-    data: Mapping[str, Any]
-    taken_at: datetime | None
-    busy_before: datetime | None
-    worker: str | None
-    worker_id: int | None
-    task: TaskOfRun | None
-    free_since: datetime | None
-    set_aside_at: datetime | None
-    set_aside_why: str | None
-    set_aside_by: str | None
-    checked_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
 class WaitingTask:
     """An attempt in the line of a pool, at its place from 1; `needs` are all pools of which it needs resources."""
 
     place: int
-    workflow_priority: str
-    task_priority: str
+    priority: Priority
+    task_priority: Priority
     task: TaskOfRun
     queued_at: datetime | None
     needed: int
@@ -291,7 +238,7 @@ def _waiting(number: int, row: Any) -> WaitingTask:
     run_priority, task_priority, queued_at, needed, needs, group, task_id, run_id, *task = row
     # The row of an attempt may be hidden from its line for a moment, since triggers write the line.
     found = _task(task) or TaskOfRun(task_id, "", 0, 0, run_id, None, None, None)
-    return WaitingTask(number, run_priority, task_priority, found, queued_at, needed, needs, group)
+    return WaitingTask(number, Priority(run_priority), Priority(task_priority), found, queued_at, needed, needs, group)
 
 
 def _task(columns: Any) -> TaskOfRun | None:

@@ -31,7 +31,6 @@ class RowArrays:
         )
 
     def values(self, rows: Sequence[object]) -> dict[str, object]:
-        """The parameters of the statement."""
         return {name: notation(list(map(get, rows))) for name, get, notation in self._values}
 
 

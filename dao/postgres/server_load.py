@@ -14,7 +14,7 @@ TABLES_MAX = 40
 TRANSACTIONS_MAX = 10
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sessions:
     """The connections of one application that are in one state, such as `idle`."""
 
@@ -23,7 +23,7 @@ class Sessions:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OpenTransaction:
     """A transaction that is open: `pid` of its session, and what that does (or waits for) now."""
 
@@ -34,7 +34,7 @@ class OpenTransaction:
     waits_for: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TableSize:
     """A table with its indexes; rows are the estimate of the last vacuum or analyze, dead ones wait for the next."""
 
@@ -45,7 +45,7 @@ class TableSize:
     vacuumed_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ServerLoad:
     """All of that."""
 

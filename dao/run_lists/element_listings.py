@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from sqlalchemy import text
 
@@ -13,27 +12,12 @@ from dao.postgres.tables import task_instance
 from dao.run_lists import run_listings as listings
 from dao.run_lists.run_listings import Run, TaskRun
 from dao.runs import lookups
+from dao.runs.rows import Elements
 from model.definitions.each import elements_of, read_stored
 from model.errors import Refused
 from model.ids import TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.runs.elements import ELEMENTS_MAX, KEPT, element_code, is_element, task_named_in
 from model.runs.states import TaskState
-
-
-@dataclass(frozen=True, slots=True)
-class Elements:
-    """How far a task is: of its `total` elements so many are `done` (succeeded or skipped), have failed, run on
-    workers, or wait for one; the others have not begun. `first_failed` and `first_queued` are the indexes of the first
-    that failed or wait."""
-
-    total: int
-    done: int
-    failed: int
-    running: int
-    queued: int
-    first_failed: int | None = None
-    first_queued: int | None = None
-
 
 _PAGE = text("""
     task_instance.workflow_instance_id = :run AND task_instance.flag = 'YES'          -- index: task_instance_valid

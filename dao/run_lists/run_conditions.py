@@ -65,7 +65,6 @@ class RunConditions:
 
     @property
     def is_any(self) -> bool:
-        """Whether all runs fit."""
         return self == ANY_RUN
 
     @property
@@ -96,7 +95,6 @@ class RunConditions:
         return " AND ".join(part.format(run=run) for part in parts) or "true", values
 
     def clause(self, run: str) -> TextClause:
-        """The same for SQLAlchemy."""
         condition, values = self.sql(run)
         return text(condition).bindparams(**values)
 

@@ -58,7 +58,6 @@ class WantedRuns:
 
     @property
     def is_any(self) -> bool:
-        """Whether all runs fit."""
         limits = self.states or self.is_of_workflows or self.since or self.until or self.only_children
         return self.children and not limits
 

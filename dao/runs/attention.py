@@ -6,51 +6,15 @@ Reads only; each statement reads a bounded number of rows of each workflow.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from model.ids import ScheduleId, TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from dao.runs.rows import FailedRun, LongRun
+from model.ids import ScheduleId, WorkflowCode
 from model.time.schedules import ScheduleRow
-
-
-@dataclass(frozen=True, slots=True)
-class LongRun:
-    """A running run that is no child of another."""
-
-    id: WorkflowInstanceId
-    code: WorkflowCode
-    workflow: str | None
-    project: str | None
-    started_at: datetime
-    elapsed_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class FailedRun:
-    """The newest failed run of a workflow that did not succeed since.
-
-    `version` is that of the run, which it keeps when it is rerun. `times` is how many of the workflow's newest failed
-    runs ended within the time. `task_id`, `task` are the first task of the run that failed; None if none did.
-    """
-
-    id: WorkflowInstanceId
-    code: WorkflowCode
-    workflow: str | None
-    project: str | None
-    version: int
-    newest_version: int
-    started_at: datetime
-    ended_at: datetime
-    reason: str | None
-    times: int
-    task_id: TaskInstanceId | None
-    task: str | None
-    task_reason: str | None
-
 
 # Workflow by workflow, whose number is bounded: one with very many runs hides no other. No child runs, here and below,
 # said by a column, since the planner turns a constant into a condition that the index has not.

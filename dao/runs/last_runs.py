@@ -6,40 +6,13 @@ The last ones are those of the latest times that runs are for (`schedule_time`):
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
-from datetime import datetime
 
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from model.ids import TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from dao.runs.rows import Cell, LastRun
+from model.ids import WorkflowCode, WorkflowInstanceId
 from model.runs.states import TaskState, WorkflowState
-
-
-@dataclass(frozen=True, slots=True)
-class LastRun:
-    """A run of a workflow; `elapsed_s` from its start to its end, or until now. None: its times are infinite."""
-
-    code: WorkflowCode
-    id: WorkflowInstanceId
-    version: int
-    state: WorkflowState
-    started_at: datetime
-    elapsed_s: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """The valid attempt of a task in a run; `took_s` is None before its start."""
-
-    run: WorkflowInstanceId
-    id: TaskInstanceId
-    code: TaskCode
-    name: str
-    attempt: int
-    state: TaskState
-    took_s: float | None
-
 
 # Those that have not ended are taken until now. Times that are infinite have no distance.
 _LAST = text("""

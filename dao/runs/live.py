@@ -4,54 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime
 
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
+from dao.runs.rows import ChangedAttempt, ChangedDefinition, ChangedRun
 
 COUNTED_MAX = 10_000
 """Commands and error commands are counted up to this number: a backlog may have millions."""
 RECENT_S = 30
 """Longer than any transaction lasts and its changes then wait to be announced (`dao/postgres/announcer.py`): attempts
 that changed in an earlier one were read before. `_ATTEMPTS` has the same number."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedRun:
-    """A run now. `project` and `workflow` are None if its definition was deleted."""
-
-    id: int
-    project: str | None
-    workflow: str | None
-    workflow_code: int
-    workflow_version: int
-    state: str
-    requested_state: str | None
-    ending_as: str | None
-    started_at: datetime
-    ended_at: datetime | None
-    reason: str | None
-    parent: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedAttempt:
-    """An attempt now. `valid`: no other attempt took its place."""
-
-    run: int
-    id: int
-    code: int
-    name: str
-    type: str
-    attempt: int
-    state: str
-    worker: int | None
-    queued_at: datetime
-    started_at: datetime | None
-    ended_at: datetime | None
-    reason: str | None
-    valid: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +25,6 @@ class RunCount:
     project: str | None
     state: str
     count: int
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedDefinition:
-    """A workflow definition now."""
-
-    code: int
-    project: str
-    name: str
-    version: int
-    release_state: str
-    schedules: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ class CommandFate:
     type: str
     age_s: float | None
     handled_at: datetime | None
-    run: WorkflowInstanceId | None
-    master: Epoch | None
+    run_id: WorkflowInstanceId | None
+    master_id: Epoch | None
     slot: Slot | None
     reason: str | None
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
+from dao.runs.rows import OlderBelow
 from model.ids import TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.runs.states import WorkflowState
 
@@ -37,16 +38,6 @@ class FailedBelow:
     task: str
     reason: str | None
     project: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class OlderBelow:
-    """A run below that goes on with its run above, and whose `version` is older than the newest of its workflow."""
-
-    id: WorkflowInstanceId
-    workflow: str
-    version: int
-    newest: int
 
 
 _CHILDREN = text("""

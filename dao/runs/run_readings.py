@@ -21,11 +21,11 @@ from dao.pools.pool_readings import PoolReading
 from dao.postgres.engine import AsyncConnection
 from dao.run_lists import element_listings
 from dao.run_lists import run_listings as listings
-from dao.run_lists.element_listings import Elements
 from dao.run_lists.run_listings import Run, TaskRun
 from dao.runs import dependencies, lookups, relations
 from dao.runs.dependent_verdicts import evaluate_all
 from dao.runs.relations import ChildRun
+from dao.runs.rows import Elements
 from dao.streams import stream_listings as streams
 from dao.streams.stream_listings import OpenRestart
 from model.cluster.nodes import NodeState

@@ -25,7 +25,7 @@ _SHOWN = select(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DataSource:
     """A data source for display: `url` is without secrets, times are aware UTC, database time."""
 

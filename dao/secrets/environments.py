@@ -21,7 +21,7 @@ SCRIPT_BYTES_MAX = 1_000_000
 _SHOWN = select(environment.c.name, environment.c.key_id, environment.c.created_at, environment.c.updated_at)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Environment:
     """An environment for display: all but its script. Times are aware UTC, database time."""
 

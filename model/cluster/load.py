@@ -149,7 +149,6 @@ class LoadSettings(BaseModel):
         return {"memory_max": self.memory_max, "cpu_max": self.cpu_max}
 
     def limits(self) -> tuple[Limit, ...]:
-        """The limits that are enabled."""
         found = [self._share(Measure.MEMORY, self.memory_max), self._share(Measure.CPU, self.cpu_max)]
         if self.load_max:
             found.append(Limit(Measure.LOAD, self.load_max, self.load_max * (1 - self.margin)))
@@ -176,7 +175,6 @@ class WorkerLoadSettings(LoadSettings):
         return {**super()._shares(), "disk_max": self.disk_max}
 
     def limits(self) -> tuple[Limit, ...]:
-        """See above."""
         found = [*super().limits()]
         if (disk := self._share(Measure.DISK, self.disk_max)) is not None:
             found.append(disk)

@@ -57,7 +57,6 @@ class Each(BaseModel):
 
     @property
     def written(self) -> str:
-        """The list as text."""
         return self.over if isinstance(self.over, str) else json.dumps(self.over, ensure_ascii=False)
 
 

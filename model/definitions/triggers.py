@@ -31,7 +31,6 @@ class TriggerSpec(BaseModel):
 
     @property
     def words(self) -> str:
-        """What it waits for."""
         if self.webhook is not None:
             return f'a webhook signed with "{self.webhook}"'
         what = f'dataset "{self.dataset}"' if self.dataset is not None else f'workflow "{self.workflow}"'

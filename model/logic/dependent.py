@@ -77,7 +77,6 @@ class DependentItem(Part):
         return self.task in ALL_TASKS
 
     def __str__(self) -> str:
-        """The dependency in words."""
         whose = f' of project "{self.project}"' if self.project else ""
         workflow = f'"{self.workflow}"' if isinstance(self.workflow, str) else f"with code {self.workflow}"
         task = "all tasks of " if self.all_tasks else f'task "{self.task}" of ' if self.task else ""

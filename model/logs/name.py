@@ -29,7 +29,6 @@ class LogName:
 
     @property
     def folders(self) -> tuple[str, str, str]:
-        """The folders below the root."""
         return (self.date, f"{self.workflow_code:d}", f"{self.workflow_instance_id:d}")
 
     @property

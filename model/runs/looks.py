@@ -65,7 +65,7 @@ def query_of(params: Mapping[str, Any]) -> Mapping[str, Any]:
     return query if isinstance(query, Mapping) else {}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Looks:
     """What the looks of an attempt found so far: nothing, `count` times. The last one, `ago_s` seconds ago, `said`
     why."""

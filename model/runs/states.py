@@ -32,7 +32,6 @@ class WorkflowState(StrEnum):
 
     @property
     def is_driven(self) -> bool:
-        """Whether a master drives it."""
         return self in _DRIVEN
 
 
@@ -53,7 +52,6 @@ class TaskState(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Whether this attempt is over."""
         return self in _FINAL_TASK
 
 

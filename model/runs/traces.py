@@ -56,7 +56,6 @@ def run_span_id(run: WorkflowInstanceId, running_since_us: int | None) -> int:
 
 
 def attempt_span_id(attempt: TaskInstanceId) -> int:
-    """The span of an attempt."""
     return _number(f"attempt {attempt}", 8)
 
 

@@ -63,7 +63,6 @@ class _Reader(ScriptNeeds):
         self._pipes = re.search(r"(?<!\|)\|(?!\|)|<<|[<>]\(", text) is not None
 
     def read(self) -> Script:
-        """The whole script."""
         try:
             self.commands(None)
         except RecursionError:

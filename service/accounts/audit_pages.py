@@ -56,7 +56,6 @@ class AuditAnswer(Answer):
 
     @classmethod
     def of(cls, row: AuditRow) -> AuditAnswer:
-        """The answer for an entry."""
         entry = row.entry
         left_out_if_empty = {"address": entry.address or None, "request_id": entry.request_id or None}
         return cls.showing(entry, id=row.id, at=row.at, **left_out_if_empty)

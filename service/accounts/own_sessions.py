@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from dao.accounts import accounts, sessions
-from dao.accounts.sessions import SessionRow
+from dao.accounts.rows import SessionRow
 from model.accounts.rights import Right
 from model.errors import NotFound
 from model.ids import AccountId, LoginSessionId
 from service.call import Call, Subject
-from service.fields import Answer, Id, Moment
+from service.fields import Answer, Id
 from service.operation import operation
+from service.paging import ItemsOf
 
 
-class SessionAnswer(Answer):
+class SessionAnswer(Answer, SessionRow):
     """A browser that is logged in; `is_this` if it is the one that asks."""
 
-    id: Id
-    created_at: Moment
-    expires_at: Moment
-    last_seen_at: Moment
-    address: str
-    user_agent: str
     is_this: bool = False
-
-
-class Sessions(Answer):
-    """The sessions of an account, the last used first."""
-
-    items: Sequence[SessionAnswer]
 
 
 class SessionsEnded(Answer):
@@ -39,13 +26,13 @@ class SessionsEnded(Answer):
 
 
 @operation("GET", "/users/{account}/sessions", Right.VIEW_CLUSTER, "sessions")
-async def list_sessions(call: Call, account: Id) -> Sessions:
+async def list_sessions(call: Call, account: Id) -> ItemsOf[SessionAnswer]:
     """List the sessions of an account that live, the last used first: its own, or for an admin."""
     call.permit_account(AccountId(account))
     async with call.reading() as connection:
         await accounts.by_id(connection, AccountId(account))
         found = await sessions.of_account(connection, AccountId(account))
-    return Sessions(items=[_answer(row, call.caller.session) for row in found])
+    return ItemsOf[SessionAnswer](items=[_answer(row, call.caller.session) for row in found])
 
 
 @operation("DELETE", "/users/{account}/sessions/{id}", Right.VIEW_CLUSTER, "sessions", status=204)

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from dao.accounts import accounts, login_links
 from dao.accounts import tokens as token_rows
-from dao.accounts.tokens import TokenRow
+from dao.accounts.rows import TokenRow
 from model.accounts import tokens
 from model.accounts.rights import Right, Scope
 from model.errors import NotFound, Refused, Unauthenticated
@@ -23,7 +23,7 @@ from model.ids import AccountId, TokenId
 from service.accounts.own_password import check_own_password, check_unchanged
 from service.accounts.people import Password
 from service.call import Call, Subject
-from service.fields import Answer, Asked, Id, Moment, Text
+from service.fields import Answer, Asked, Id, Text
 from service.operation import operation
 from service.paging import PageOf, PageQuery, page_of
 
@@ -37,19 +37,10 @@ NAME_CHARACTERS_MAX = 100
 LINK_LENGTH_MAX = 200
 
 
-class TokenAnswer(Answer):
+class TokenAnswer(Answer, TokenRow):
     """A token; `projects` left out: of all."""
 
-    id: Id
-    name: str
-    scopes: Sequence[str]
-    projects: Sequence[str] | None = None
     by_session: bool = Field(description="made by a login, or by a token that was; it ends with the password")
-    created_at: Moment
-    expires_at: Moment
-    last_used_at: Moment | None = None
-    last_used_from: str | None = None
-    revoked_at: Moment | None = None
 
 
 class TokenMade(TokenAnswer):

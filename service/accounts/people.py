@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from dao.accounts import accounts, audit, login_links, sessions, tokens
+from dao.accounts.rows import Account
 from model.accounts.accounts import NAME_CHARACTERS_MAX, check_account_name
 from model.accounts.rights import Right
 from model.accounts.tokens import TokensEnd, hash_of
@@ -17,12 +18,11 @@ from model.ids import AccountId, LoginSessionId
 from service.accounts.logins import SECRET_BYTES
 from service.call import Call, Change, Subject
 from service.callers import Caller
-from service.fields import Answer, Asked, Id, Moment, Text
+from service.fields import Answer, Asked, Id, Text
 from service.operation import operation
 from service.paging import PageOf, PageQuery, page_of
 
 if TYPE_CHECKING:
-    from dao.accounts.accounts import Account
     from dao.postgres.engine import AsyncConnection
 
 LINK_LIVES = timedelta(minutes=5)
@@ -34,21 +34,8 @@ Password = Annotated[str, Field(max_length=PASSWORD_LENGTH_MAX, json_schema_extr
 END_TOKENS = Field(TokensEnd.MADE_BY_SESSIONS, description="which tokens of the account end with its old password")
 
 
-class UserAnswer(Answer):
+class UserAnswer(Answer, Account, etag="version"):
     """An account."""
-
-    id: Id
-    name: str
-    is_admin: bool
-    has_password: bool
-    version: int
-    created_at: Moment
-    disabled_at: Moment | None = None
-
-    @property
-    def etag(self) -> int:
-        """Raised by each change."""
-        return self.version
 
 
 class LoginLink(Answer):

@@ -16,6 +16,7 @@ from service.accounts.people import AccountName
 from service.call import Call, Subject
 from service.fields import Answer, Asked, Id, Moment
 from service.operation import operation
+from service.paging import ItemsOf
 
 
 class MemberAnswer(Answer):
@@ -26,12 +27,6 @@ class MemberAnswer(Answer):
     role: Role
     created_at: Moment | None = None
     disabled: bool = False
-
-
-class Members(Answer):
-    """The members of a project, by name."""
-
-    items: Sequence[MemberAnswer]
 
 
 class MemberRole(Asked):
@@ -54,7 +49,6 @@ class Limits(Asked):
 
     @classmethod
     def of(cls, limits: ProjectLimits) -> Limits:
-        """As they are stored, sorted."""
         named = {name: sorted(getattr(limits, name)) for name in LIMIT_COLUMNS}
         always = ("tenants", "worker_groups")
         return cls.model_validate({name: each for name, each in named.items() if each or name in always})
@@ -66,12 +60,12 @@ class Limits(Asked):
 
 
 @operation("GET", "/projects/{project}/members", Right.VIEW, "members")
-async def list_members(call: Call, project: Name) -> Members:
+async def list_members(call: Call, project: Name) -> ItemsOf[MemberAnswer]:
     """List the members of a project, by name."""
     call.permit(project)
     async with call.reading() as connection:
         found = await members.of_project(connection, project)
-    return Members(items=[MemberAnswer.model_validate(each) for each in found])
+    return ItemsOf[MemberAnswer](items=[MemberAnswer.model_validate(each) for each in found])
 
 
 @operation("PUT", "/projects/{project}/members/{name}", Right.OWN, "members")

@@ -13,13 +13,14 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from dao.accounts import saved_views
-from dao.accounts.saved_views import Holder, SavedView
+from dao.accounts.rows import SavedView
+from dao.accounts.saved_views import Holder
 from model import fields
 from model.accounts.rights import Right
 from model.errors import Refused
 from service.accounts.audit_pages import AuditQuery
 from service.call import Call, Subject
-from service.fields import Answer, Asked, Id, Moment, Text
+from service.fields import Answer, Asked, Id, Text
 from service.operation import operation
 from service.paging import PageOf, PageQuery, page_of
 from service.runs.requests import RunFilter, TaskQuery
@@ -68,24 +69,12 @@ class ViewsQuery(PageQuery):
     list: Annotated[ListName | None, Field(description="only of this list")] = None
 
 
-class ViewAnswer(Answer):
+class ViewAnswer(Answer, SavedView, without={"person"}, etag="revision"):
     """A view. Without a `project` only the caller sees it."""
 
     id: Id
-    list: str
-    name: str
     query: Annotated[dict[str, Any], Field(examples=[{"state": ["FAILURE"]}])]
-    project: str | None = None
     is_own: Annotated[bool, Field(description="the caller made it")]
-    created_by: str
-    created_at: Moment
-    updated_at: Moment
-    revision: int
-
-    @property
-    def etag(self) -> str:
-        """The revision."""
-        return str(self.revision)
 
 
 @operation("GET", "/saved-views", Right.VIEW, TAG)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from dao.alerts import alert_listings as alerts
 from dao.alerts import channels, resend_and_test
+from dao.alerts.rows import Channel
 from model.accounts.rights import Right
 from model.alerts.channels import URL_BYTES_MAX, parse_channel_url
 from model.alerts.templates import LENGTH_MAX, check_template
 from model.errors import Refused, Unavailable
 from service.call import Call, Subject
-from service.fields import Answer, Asked, Id, Moment, Text
+from service.fields import Answer, Asked, Id, Text
 from service.operation import operation
+from service.paging import ItemsOf
 from service.secrets.key_settings import open_vault
 
 if TYPE_CHECKING:
@@ -33,41 +34,12 @@ Name = Annotated[Text, Field(max_length=200)]
 Template = Annotated[str, Field(max_length=LENGTH_MAX, examples=["${severity}: ${subject}"])]
 
 
-class ChannelAnswer(Answer):
+class ChannelAnswer(Answer, Channel, without={"id"}, etag="version"):
     """A channel. `url` is without secrets; `key_id` is the fingerprint of the key that encrypts the whole URL.
 
     `waiting` alerts are still to be sent (up to 10,000), the oldest since `waits_since`; `last_error` is why it was not
     sent yet, and `next_try_at` when it is tried again.
     """
-
-    name: str
-    kind: str
-    url: str
-    key_id: str
-    description: str
-    enabled: bool
-    version: int
-    updated_at: Moment
-    updated_by: str
-    subject_template: str | None = None
-    text_template: str | None = None
-    groups: Sequence[str]
-    waiting: int
-    waits_since: Moment | None = None
-    last_error: str | None = None
-    next_try_at: Moment | None = None
-    last_sent_at: Moment | None = None
-
-    @property
-    def etag(self) -> str:
-        """The version."""
-        return str(self.version)
-
-
-class ChannelsAnswer(Answer):
-    """All channels, by name."""
-
-    items: Sequence[ChannelAnswer]
 
 
 class SaveChannel(Asked):
@@ -113,17 +85,16 @@ class ChannelTested(Answer):
 
     @property
     def is_sent(self) -> bool:
-        """Whether the channel took it."""
         return self.state == "SENT"
 
 
 @operation("GET", "/alert-channels", Right.VIEW_CLUSTER, TAG)
-async def list_channels(call: Call) -> ChannelsAnswer:
+async def list_channels(call: Call) -> ItemsOf[ChannelAnswer]:
     """List the channels, without their secrets, each with what waits for it and why."""
     call.permit(None)
     async with call.reading() as connection:
         found = await channels.all_channels(connection)
-    return ChannelsAnswer(items=[ChannelAnswer.model_validate(each) for each in found])
+    return ItemsOf[ChannelAnswer](items=[ChannelAnswer.model_validate(each) for each in found])
 
 
 @operation("GET", "/alert-channels/{name}", Right.VIEW_CLUSTER, TAG)

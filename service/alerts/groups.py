@@ -8,38 +8,22 @@ from typing import Annotated
 from pydantic import Field
 
 from dao.alerts import groups
+from dao.alerts.rows import Group
 from model import fields
 from model.accounts.rights import Right
 from service.alerts.channels import DESCRIPTION_LENGTH_MAX
 from service.alerts.channels import Name as ChannelName
 from service.call import Call, Subject
-from service.fields import Answer, Asked, Moment, Text
+from service.fields import Answer, Asked, Text
 from service.operation import operation
+from service.paging import ItemsOf
 
 TAG, KIND = "alert-groups", "alert-group"
 CHANNELS_MAX = 100
 
 
-class GroupAnswer(Answer):
+class GroupAnswer(Answer, Group, without={"id"}, etag="version"):
     """An alert group."""
-
-    name: str
-    description: str
-    channels: Sequence[str]
-    version: int
-    updated_at: Moment
-    updated_by: str
-
-    @property
-    def etag(self) -> str:
-        """The version."""
-        return str(self.version)
-
-
-class GroupsAnswer(Answer):
-    """All alert groups, by name."""
-
-    items: Sequence[GroupAnswer]
 
 
 class SaveGroup(Asked):
@@ -50,11 +34,13 @@ class SaveGroup(Asked):
 
 
 @operation("GET", "/alert-groups", Right.VIEW_CLUSTER, TAG)
-async def list_alert_groups(call: Call) -> GroupsAnswer:
+async def list_alert_groups(call: Call) -> ItemsOf[GroupAnswer]:
     """List the alert groups."""
     call.permit(None)
     async with call.reading() as connection:
-        return GroupsAnswer(items=[GroupAnswer.model_validate(each) for each in await groups.all_groups(connection)])
+        return ItemsOf[GroupAnswer](
+            items=[GroupAnswer.model_validate(each) for each in await groups.all_groups(connection)]
+        )
 
 
 @operation("GET", "/alert-groups/{name}", Right.VIEW_CLUSTER, TAG)

@@ -9,18 +9,19 @@ from pydantic import Field
 
 from dao.alerts import alert_listings as alerts
 from dao.alerts import channels, resend_and_test
+from dao.alerts.rows import AlertRow, Delivery
 from model import fields
 from model.accounts.rights import Right
 from model.alerts.alerts import AlertKind
 from model.errors import Refused
 from service.alerts.channels import Name as ChannelName
 from service.call import Call, Subject
-from service.fields import Answer, Asked, Id, Moment
+from service.fields import Answer, Asked, Id
 from service.operation import operation
 from service.paging import PageOf, PageQuery, page_of
 
 if TYPE_CHECKING:
-    from dao.alerts.alert_listings import AlertRow, Delivery
+    pass
 
 TAG, KIND = "alerts", "alert"
 PUBLIC = (
@@ -33,23 +34,17 @@ PUBLIC = (
 """Kinds that say of the cluster what every account may see there. Others without a project may name runs of any."""
 
 
-class DeliveryAnswer(Answer):
+class DeliveryAnswer(Answer, Delivery):
     """What became of an alert on a channel.
 
     WAIT: it is still to be sent, or is tried again at `next_try_at`; SENT; GROUPED: sent as one message with the alert
     `grouped_with`; FAILED: the channel did not take it, and it is no longer tried; SILENCED. `error` says why.
     """
 
-    channel: str
-    state: str
-    tries: int
-    next_try_at: Moment | None = None
-    error: str | None = None
-    sent_at: Moment | None = None
     grouped_with: Id | None = None
 
 
-class AlertAnswer(Answer):
+class AlertAnswer(Answer, AlertRow):
     """An alert. Without a `project` it concerns the cluster.
 
     `state` is WAIT until a sender has found its channels, then EXPANDED, SILENCED, or NOBODY if nobody gets it;
@@ -57,17 +52,8 @@ class AlertAnswer(Answer):
     """
 
     id: Id
-    created_at: Moment
-    kind: str
-    severity: str
-    project: str | None = None
-    workflow: str | None = None
     run_id: Id | None = None
     task_id: Id | None = None
-    group: str
-    subject: str
-    state: str
-    state_reason: str | None = None
     deliveries: Sequence[DeliveryAnswer]
 
 
@@ -150,4 +136,4 @@ async def retry_alert(call: Call, id: Id, body: RetryAlert) -> RetriedAlert:
 
 def _answer(row: AlertRow, results: Sequence[Delivery]) -> AlertAnswer:
     deliveries = [DeliveryAnswer.model_validate(each) for each in results]
-    return AlertAnswer.showing(row, run_id=row.run, task_id=row.task, deliveries=deliveries)
+    return AlertAnswer.showing(row, deliveries=deliveries)

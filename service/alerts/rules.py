@@ -8,6 +8,7 @@ from pydantic import Field
 
 from dao.accounts import members
 from dao.alerts import groups, saved_rules
+from dao.alerts.rows import SavedRule
 from dao.definitions import definitions
 from model import fields
 from model.accounts.project_limits import Resource
@@ -15,38 +16,24 @@ from model.accounts.rights import Right
 from model.alerts.rules import parse_rule
 from model.errors import Refused
 from service.call import Call, Subject
-from service.fields import Answer, Asked, Moment, Text
+from service.fields import Answer, Asked, Text
 from service.operation import operation
-from service.paging import PageOf, PairPageQuery, pair_page_of
+from service.paging import PageOf, PairPageQuery, page_of
 
 if TYPE_CHECKING:
-    from dao.alerts.saved_rules import SavedRule
+    pass
 
 TAG, KIND = "alert-rules", "alert-rule"
 LENGTH_MAX = 2_000
 
 
-class RuleAnswer(Answer):
+class RuleAnswer(Answer, SavedRule, without={"id"}, etag="version"):
     """A rule. `problem` is why it raises nothing, such as a workflow that is gone; it is left out while it works."""
 
-    project: str
-    name: str
-    text: str
     group: Annotated[str | None, Field(description="the alert group that it names")] = None
-    enabled: bool
-    problem: str | None = None
-    version: int
-    updated_at: Moment
-    updated_by: str
-
-    @property
-    def etag(self) -> str:
-        """The version."""
-        return str(self.version)
 
     @classmethod
     def of(cls, rule: SavedRule) -> RuleAnswer:
-        """The answer for a rule."""
         try:
             group: str | None = parse_rule(rule.text).group
         except Refused:
@@ -97,7 +84,7 @@ async def list_alert_rules(call: Call, query: RulesQuery) -> PageOf[RuleAnswer]:
     visible = call.visible()
     async with call.reading() as connection:
         found = await saved_rules.page(connection, visible, query.limit + 1, project=query.project, after=query.after)
-    return pair_page_of(found, query.limit, RuleAnswer.of, lambda rule: (rule.project, rule.name))
+    return page_of(found, query.limit, RuleAnswer.of, lambda rule: (rule.project, rule.name))
 
 
 @operation("GET", "/projects/{project}/alert-rules/{name}", Right.VIEW, TAG)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field
 
 from dao.alerts import silences
+from dao.alerts.rows import Silence
 from dao.postgres import database
 from model import fields
 from model.accounts.rights import Right
@@ -16,30 +16,17 @@ from model.errors import Refused
 from service.call import Call, Subject
 from service.fields import Answer, Asked, Id, Moment, Text
 from service.operation import operation
+from service.paging import ItemsOf
 
 TAG, KIND = "alert-silences", "alert-silence"
 SHOWN_MAX = 500
 LONGEST_S = 366 * 86_400
 
 
-class SilenceAnswer(Answer):
+class SilenceAnswer(Answer, Silence):
     """A silence. Without `project` it covers all projects and the cluster, without `workflow` or `kind` all of them."""
 
     id: Id
-    starts_at: Moment
-    ends_at: Moment
-    project: str | None = None
-    workflow: str | None = None
-    kind: str | None = None
-    reason: str
-    created_at: Moment
-    created_by: str
-
-
-class SilencesAnswer(Answer):
-    """Silences, the newest first; at most 500."""
-
-    items: Sequence[SilenceAnswer]
 
 
 class SilencesQuery(Asked):
@@ -61,12 +48,15 @@ class NewSilence(Asked):
 
 
 @operation("GET", "/alert-silences", Right.VIEW, TAG)
-async def list_silences(call: Call, query: SilencesQuery) -> SilencesAnswer:
-    """List the silences of the whole cluster, and of the projects that the caller may view."""
+async def list_silences(call: Call, query: SilencesQuery) -> ItemsOf[SilenceAnswer]:
+    """List the silences of the whole cluster, and of the projects that the caller may view.
+
+    The newest comes first; it returns at most 500.
+    """
     visible = call.visible()
     async with call.reading() as connection:
         found = await silences.some(connection, visible, SHOWN_MAX, has_past=query.past)
-    return SilencesAnswer(items=[SilenceAnswer.model_validate(each) for each in found])
+    return ItemsOf[SilenceAnswer](items=[SilenceAnswer.model_validate(each) for each in found])
 
 
 @operation("POST", "/alert-silences", Right.OPERATE, TAG, status=201)

@@ -54,12 +54,10 @@ def result_of(
 
 
 def passed(name: str, condition: str, detail: str) -> Result:
-    """It passed."""
     return Result(name, condition, Verdict.PASSED, clause(detail))
 
 
 def unknown(name: str, condition: str, error: ShoalError) -> Result:
-    """It could not be checked."""
     again = isinstance(error, Unavailable) and not isinstance(error, Denied)
     fix = "Try again." if again else "Fix what it says, then ask again."
     return Result(name, condition, Verdict.UNKNOWN, "could not be asked", 1, (clause(str(error)),), fix)

@@ -26,7 +26,6 @@ class CheckAnswer(Answer):
 
     @classmethod
     def of(cls, result: Result) -> CheckAnswer:
-        """The answer for a result."""
         return cls.showing(result, finds=result.shown)
 
 

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from dao.cluster import node_listings
 from dao.commands import queue_listings
+from dao.commands.rows import Residue, WaitingCommand
 from model.accounts.rights import Right
 from model.cluster.slots import Slot
 from service.call import Call
@@ -20,32 +21,22 @@ from service.paging import PageOf, PageQuery, page_of
 from service.slots.slot_report import SlotReport, read_slots
 
 if TYPE_CHECKING:
-    from dao.commands.queue_listings import WaitingCommand
+    pass
 
 
-class WaitingCommandAnswer(Answer):
+class WaitingCommandAnswer(Answer, WaitingCommand):
     """A command that no master has taken yet. `owner` is the address of the master that has its slot now."""
 
-    id: Id
-    type: str
     workflow_code: WrittenId | None = None
-    workflow: str | None = None
-    project: str | None = None
     run_id: WrittenId | None = None
-    priority: str | None = None
-    age_s: float | None = None
-    created_by: str
     slot: int | None = None
     owner: str | None = None
 
 
-class SlotQueueAnswer(Answer):
+class SlotQueueAnswer(Answer, Residue):
     """The commands that wait for one slot, the age of the oldest, and the address of the master that has the slot."""
 
-    slot: int
     master: str | None = None
-    waiting: int
-    oldest_s: float | None = None
 
 
 class LastTakenAnswer(Answer):
@@ -113,10 +104,7 @@ async def get_queue(call: Call, query: QueueQuery) -> QueueAnswer:
         id_step=step,
         is_complete=is_complete,
         commands=[_waiting(each, slots.total, step, owners) for each in commands],
-        slots=[
-            SlotQueueAnswer(slot=each.slot, master=owners.get(each.slot), waiting=each.waiting, oldest_s=each.oldest_s)
-            for each in residues
-        ],
+        slots=[SlotQueueAnswer.showing(each, master=owners.get(each.slot)) for each in residues],
         worker_groups=[each for each in groups_of(queue, living) if each.waiting or each.running],
         last_taken=None if last is None else LastTakenAnswer(**{**asdict(last), **hidden}),
         masters=len(slots.masters),
@@ -146,7 +134,7 @@ async def list_commands(call: Call, query: PageQuery) -> PageOf[WaitingCommandAn
 def _waiting(command: WaitingCommand, total: int, step: int, owners: Mapping[int, str]) -> WaitingCommandAnswer:
     slot = Slot.of(command.id, step, total).current if total else None
     owner = None if slot is None else owners.get(slot)
-    return WaitingCommandAnswer.showing(command, run_id=command.run, slot=slot, owner=owner)
+    return WaitingCommandAnswer.showing(command, slot=slot, owner=owner)
 
 
 def _owners(slots: SlotReport) -> dict[int, str]:

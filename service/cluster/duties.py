@@ -3,46 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 from dao.duties import duty_listings as duties
 from dao.duties.duty_listings import Duty, DutyDone
 from model.accounts.rights import Right
 from service.call import Call
-from service.fields import Answer, Id, Moment
+from service.fields import Answer
 from service.operation import operation
+from service.paging import ItemsOf
 
 _COUNTED = re.compile(r"[a-z ]+: \d+(?=;)", re.ASCII)
 """What a check found, in numbers: the names that follow belong to any project."""
 
 
-class DutyDoneAnswer(Answer):
+class DutyDoneAnswer(Answer, DutyDone):
     """A duty that was done: by which master, from when to when, and what came of it.
 
     `late`: by another master than the one whose turn it was, since it was overdue. `is_fine` is false if a check found
     something that needs a person; `result` says what: in numbers alone to those who may not see all projects.
     """
 
-    due_at: Moment
-    epoch: Id
-    master: str
-    began_at: Moment
-    ended_at: Moment
     took_s: float
-    steps: int
-    late: bool
-    is_fine: bool
-    result: str
 
     @classmethod
     def of(cls, done: DutyDone) -> DutyDoneAnswer:
         """The answer for a row of the history."""
-        took_s = (done.ended_at - done.began_at).total_seconds()
-        return cls.showing(done, epoch=done.node, master=done.node_name, took_s=took_s)
+        return cls.showing(done, took_s=(done.ended_at - done.began_at).total_seconds())
 
 
-class DutyAnswer(Answer):
+class DutyAnswer(Answer, Duty, without={"failures"}):
     """What is done every `every_s` seconds for the whole cluster, next at `due_at`.
 
     `master` is who is at it now, since `began_at`. `error`: why a step failed, of which it has not recovered yet.
@@ -50,43 +40,30 @@ class DutyAnswer(Answer):
     there is nothing, however long ago `due_at` is.
     """
 
-    name: str
-    every_s: float
-    due_at: Moment
-    is_idle: bool
-    master: str | None = None
-    began_at: Moment | None = None
-    error: str | None = None
-    error_at: Moment | None = None
     last: DutyDoneAnswer | None = None
 
     @classmethod
     def of(cls, duty: Duty) -> DutyAnswer:
-        """The answer for a row."""
         return cls.showing(
             duty,
-            master=duty.holder,
             error=duty.error if duty.failures > 0 else None,
             error_at=duty.error_at if duty.failures > 0 else None,
             last=None if duty.last is None else DutyDoneAnswer.of(duty.last),
         )
 
 
-class DutiesAnswer(Answer):
-    """All duties, by name. There are none before the first master has joined."""
-
-    items: Sequence[DutyAnswer]
-
-
 @operation("GET", "/duties", Right.VIEW_CLUSTER, "cluster")
-async def list_duties(call: Call) -> DutiesAnswer:
-    """List what is done once in a while for the whole cluster: when, by which master, and what came of it."""
+async def list_duties(call: Call) -> ItemsOf[DutyAnswer]:
+    """List what is done once in a while for the whole cluster: when, by which master, and what came of it.
+
+    There are none before the first master has joined.
+    """
     call.permit(None)
     async with call.reading() as connection:
         found = await duties.all_of_them(connection)
     if call.caller.projects_with(Right.VIEW) is not None:
         found = [_without_names(each) for each in found]
-    return DutiesAnswer(items=[DutyAnswer.of(each) for each in found])
+    return ItemsOf[DutyAnswer](items=[DutyAnswer.of(each) for each in found])
 
 
 def _without_names(duty: Duty) -> Duty:

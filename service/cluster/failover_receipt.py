@@ -9,8 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dao.cluster import receipts
-from dao.cluster.receipts import TakenBy
-from dao.cluster.slot_changes import MemberChange, SlotChange, SlotReason
+from dao.cluster.rows import MemberChange, SlotChange, SlotReason, TakenBy
 from dao.postgres.engine import AsyncConnection
 from model.accounts.rights import Right
 from service.call import Call
@@ -22,18 +21,8 @@ BEFORE = timedelta(minutes=1)
 """A failover may be handled before the change of slots is written: another master saw it sooner."""
 
 
-class TakenByAnswer(Answer):
+class TakenByAnswer(Answer, TakenBy, without={"last_at"}):
     """What one master got: runs, and those of their attempts that had not ended then."""
-
-    epoch: Id
-    name: str
-    runs: int
-    tasks: int
-
-    @classmethod
-    def of(cls, taken: TakenBy) -> TakenByAnswer:
-        """The answer for a master."""
-        return cls(epoch=taken.master, name=taken.name, runs=taken.runs, tasks=taken.tasks)
 
 
 class GoneMasterAnswer(Answer):
@@ -103,7 +92,7 @@ async def _gone(connection: AsyncConnection, change: SlotChange, master: MemberC
         failed_over_at=max((each.last_at for each in taken), default=None) if not left.waiting else None,
         runs=sum(each.runs for each in taken),
         tasks=sum(each.tasks for each in taken),
-        by=[TakenByAnswer.of(each) for each in taken],
+        by=[TakenByAnswer.model_validate(each) for each in taken],
         waiting=left.waiting,
         lost=left.lost,
         doubled=left.runs_doubled + left.tasks_doubled,

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pydantic import Field
-
 from dao.cluster import node_listings
+from dao.cluster.rows import FencedNode
 from dao.commands import queue_listings
 from model.accounts.rights import Right
-from model.cluster.nodes import NodeKind, NodeState, NodeStatus
+from model.cluster.nodes import NodeState, NodeStatus
 from service.call import Call
 from service.cluster.drains import DrainState
-from service.fields import Answer, Id, Moment
+from service.fields import Answer, Id
 from service.operation import operation
+from service.paging import ItemsOf
 from service.slots.slot_report import MasterSlot, SlotReport, read_slots
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ class NodeAnswer(Answer):
 
     @classmethod
     def of(cls, row: NodeRow) -> NodeAnswer:
-        """The answer for a node."""
         return cls(**_fields_of(row))
 
     @property
@@ -74,7 +73,6 @@ class MasterAnswer(NodeAnswer):
 
     @classmethod
     def of_slot(cls, master: MasterSlot) -> MasterAnswer:
-        """The answer for a master."""
         return cls(
             **_fields_of(master.row),
             slot=master.slot.current if master.slot else None,
@@ -84,15 +82,8 @@ class MasterAnswer(NodeAnswer):
         )
 
 
-class FencedAnswer(Answer):
+class FencedAnswer(Answer, FencedNode):
     """A master that was fenced."""
-
-    epoch: Id
-    kind: NodeKind
-    address: str
-    started_at: Moment
-    fenced_at: Moment
-    why: str
 
 
 class SlotsAnswer(Answer):
@@ -108,22 +99,9 @@ class SlotsAnswer(Answer):
 
     @classmethod
     def of(cls, found: SlotReport) -> SlotsAnswer:
-        """The answer for a report."""
         masters = [MasterAnswer.of_slot(each) for each in found.masters]
         fenced = [FencedAnswer.model_validate(each) for each in found.fenced]
         return cls(total=found.total, masters=masters, fenced=fenced, registry_fault=found.registry_fault)
-
-
-class MastersAnswer(Answer):
-    """The living masters, by epoch."""
-
-    items: Sequence[NodeAnswer]
-
-
-class WorkersAnswer(Answer):
-    """The living workers, by epoch."""
-
-    items: Sequence[NodeAnswer]
 
 
 class WorkerGroupAnswer(Answer):
@@ -144,12 +122,6 @@ class WorkerGroupAnswer(Answer):
     free_places: int = 0
 
 
-class WorkerGroupsAnswer(Answer):
-    """The worker groups that have a worker, or a task that waits or runs; by name."""
-
-    items: Sequence[WorkerGroupAnswer] = Field(default_factory=list)
-
-
 @operation("GET", "/slots", Right.VIEW_CLUSTER, "cluster")
 async def get_slots(call: Call) -> SlotsAnswer:
     """Show the slot of each master, as it is and as the master itself assumes, and the last fenced masters."""
@@ -160,31 +132,34 @@ async def get_slots(call: Call) -> SlotsAnswer:
 
 
 @operation("GET", "/masters", Right.VIEW_CLUSTER, "cluster")
-async def list_masters(call: Call) -> MastersAnswer:
+async def list_masters(call: Call) -> ItemsOf[NodeAnswer]:
     """List the living masters, and how full they are."""
     call.permit(None)
     async with call.reading() as connection:
         found = await node_listings.masters(connection)
-    return MastersAnswer(items=[NodeAnswer.of(row) for row in found])
+    return ItemsOf[NodeAnswer](items=[NodeAnswer.of(row) for row in found])
 
 
 @operation("GET", "/workers", Right.VIEW_CLUSTER, "cluster")
-async def list_workers(call: Call) -> WorkersAnswer:
+async def list_workers(call: Call) -> ItemsOf[NodeAnswer]:
     """List the living workers: their groups, and how full they are."""
     call.permit(None)
     async with call.reading() as connection:
         found = await node_listings.workers(connection)
-    return WorkersAnswer(items=[NodeAnswer.of(row) for row in found])
+    return ItemsOf[NodeAnswer](items=[NodeAnswer.of(row) for row in found])
 
 
 @operation("GET", "/worker-groups", Right.VIEW_CLUSTER, "cluster")
-async def list_worker_groups(call: Call) -> WorkerGroupsAnswer:
-    """List the worker groups: what waits and runs there, and how many places are free."""
+async def list_worker_groups(call: Call) -> ItemsOf[WorkerGroupAnswer]:
+    """List the worker groups: what waits and runs there, and how many places are free.
+
+    It has those with a worker, or with a task that waits or runs.
+    """
     call.permit(None)
     async with call.reading() as connection:
         queue = await queue_listings.queue_by_group(connection)
         living = await node_listings.workers(connection)
-    return WorkerGroupsAnswer(items=groups_of(queue, living))
+    return ItemsOf[WorkerGroupAnswer](items=groups_of(queue, living))
 
 
 def groups_of(queue: Sequence[GroupQueue], workers: Sequence[NodeRow]) -> list[WorkerGroupAnswer]:

@@ -9,44 +9,25 @@ from dao.postgres import server_load
 from model.accounts.rights import Right
 from registry.belonging import OWN_DATABASE
 from service.call import Call
-from service.fields import Answer, Id, Moment
+from service.fields import Answer, Id
 from service.operation import operation
 
 
-class SessionsAnswer(Answer):
+class SessionsAnswer(Answer, server_load.Sessions):
     """The connections of one application that are in one state, such as `idle`."""
 
-    application: str
-    state: str
-    count: int
 
-
-class OpenTransactionAnswer(Answer):
+class OpenTransactionAnswer(Answer, server_load.OpenTransaction):
     """An open transaction: its session, how long it is open, and the lock that it waits for, if any."""
 
-    pid: int
-    application: str
-    state: str
-    age_s: float
-    waits_for: str | None = None
 
-
-class TableSizeAnswer(Answer):
+class TableSizeAnswer(Answer, server_load.TableSize):
     """A table with its indexes. `rows` is an estimate; dead rows are removed by the next vacuum."""
 
-    name: str
-    bytes: int
-    rows: int
-    dead_rows: int
-    vacuumed_at: Moment | None = None
 
-
-class DatabaseAnswer(Answer):
+class DatabaseAnswer(Answer, server_load.ServerLoad):
     """How full and how busy the database is: its connections, oldest transactions first, largest tables first."""
 
-    version: str
-    bytes: int
-    connections_max: int
     sessions: Sequence[SessionsAnswer]
     transactions: Sequence[OpenTransactionAnswer]
     tables: Sequence[TableSizeAnswer]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from shlex import quote
 
-from dao.run_lists.element_listings import Elements
+from dao.runs.rows import Elements
 from model.choices import StartWhen
 from model.runs.elements import element_name
 from model.runs.looks import Looks

@@ -73,7 +73,7 @@ def command_facts(fate: CommandFate, masters: Masters) -> CommandFacts:
     """A command that waits, or did."""
     if fate.handled_at is None:
         return masters.command(fate)
-    return CommandFacts(fate.id, waits=False, age_s=fate.age_s, run=fate.run, refused=fate.reason)
+    return CommandFacts(fate.id, waits=False, age_s=fate.age_s, run=fate.run_id, refused=fate.reason)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dao.pools.pool_readings import PoolReading
-from dao.run_lists.element_listings import Elements
+from dao.runs.rows import Elements
 from model.choices import StartWhen
 from model.cluster.slots import Slot
 from model.runs.looks import Looks

@@ -32,7 +32,6 @@ class WhyAnswer(Answer):
 
     @classmethod
     def of(cls, found: Why) -> WhyAnswer:
-        """The answer for an explanation."""
         return cls(why=found.sentence, do=found.do)
 
 

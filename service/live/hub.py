@@ -100,7 +100,6 @@ class Hub:
 
     @property
     def listeners(self) -> int:
-        """How many listen."""
         return len(self._listeners)
 
     async def run(self) -> None:

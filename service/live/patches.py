@@ -3,68 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
 from dao.cluster.node_rows import NodeRow
-from dao.pools.pool_listings import PoolCounts
-from service.fields import WrittenId
+from dao.pools.rows import PoolCounts
+from dao.runs.rows import ChangedAttempt, ChangedDefinition, ChangedRun
+from service.fields import Answer, WrittenId
 
 
-class _Patch(BaseModel):
-    model_config = ConfigDict(from_attributes=True, frozen=True)
-
+class _Patch(Answer):
     def plain(self) -> dict[str, Any]:
         """It as plain values for JSON."""
         return self.model_dump(mode="json")
 
 
-class RunPatch(_Patch):
+class RunPatch(_Patch, ChangedRun):
     """A run now. `project` and `workflow` are None if its definition was deleted. `parent` is one of the same
     project: who watches may not see another."""
 
     id: WrittenId
-    project: str | None
-    workflow: str | None
     workflow_code: WrittenId
-    workflow_version: int
-    state: str
-    requested_state: str | None
-    ending_as: str | None
-    started_at: datetime | None
-    ended_at: datetime | None
-    reason: str | None
     parent: WrittenId | None
 
 
-class TaskPatch(_Patch):
+class TaskPatch(_Patch, ChangedAttempt, without={"run"}):
     """An attempt of a task now. `valid`: no other attempt took its place."""
 
     id: WrittenId
     code: WrittenId
-    name: str
-    type: str
-    attempt: int
-    state: str
     worker: WrittenId | None
-    queued_at: datetime | None
-    started_at: datetime | None
-    ended_at: datetime | None
-    reason: str | None
-    valid: bool
 
 
-class DefinitionPatch(_Patch):
+class DefinitionPatch(_Patch, ChangedDefinition):
     """A workflow definition now."""
 
     code: WrittenId
-    project: str
-    name: str
-    version: int
-    release_state: str
-    schedules: int
 
 
 class NodePatch(_Patch):
@@ -81,7 +54,6 @@ class NodePatch(_Patch):
 
     @classmethod
     def of(cls, node: NodeRow) -> NodePatch:
-        """Of this node."""
         return cls(
             id=node.epoch,
             kind=node.kind,
@@ -93,17 +65,8 @@ class NodePatch(_Patch):
         )
 
 
-class PoolPatch(_Patch):
+class PoolPatch(_Patch, PoolCounts):
     """A resource pool now: how many of its resources are in which state. `total` is without the `removed` ones."""
-
-    name: str
-    total: int
-    free: int
-    taken: int
-    set_aside: int
-    checking: int
-    removed: int
-    waiting: int
 
 
 def pools_patch(

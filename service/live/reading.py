@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from dao.cluster import nodes
 from dao.pools import pool_listings as pools
-from dao.pools.pool_listings import PoolCounts
+from dao.pools.rows import PoolCounts
 from dao.postgres.engine import AsyncConnection
 from dao.runs import live
-from dao.runs.live import ChangedRun
+from dao.runs.rows import ChangedRun
 from model.changes import Changes
 from service.live.patches import DefinitionPatch, NodePatch, RunPatch, TaskPatch, nodes_patch, pools_patch
 from service.live.ring import EVERYBODY

@@ -26,12 +26,10 @@ class FoundLogs:
         """Which had it last."""
 
     async def aclose(self) -> None:
-        """See `LogReader`."""
         await self._worker.aclose()
         await self._stored.aclose()
 
     async def read(self, place: LogPlace, offset: int, limit: int) -> tuple[bytes, int, int]:
-        """See `LogReader`."""
         if not place.state.is_final:
             try:
                 return await self._worker.read(place, offset, limit)

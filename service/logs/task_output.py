@@ -40,7 +40,6 @@ class Decision:
     sentence: str
 
     async def read(self, offset: int, limit: int = SLICE_BYTES_MAX) -> Slice:
-        """See `Source`."""
         whole = f"{self.sentence}\n".encode()
         return Slice(whole[offset : offset + limit], len(whole), is_complete=True)
 
@@ -67,12 +66,10 @@ class TaskLog:
 
     @property
     def id(self) -> int:
-        """The attempt's."""
         return self._place.id
 
     @property
     def project(self) -> str | None:
-        """Its run's."""
         return self._place.project
 
     async def read(self, offset: int, limit: int = SLICE_BYTES_MAX) -> Slice:
@@ -98,7 +95,6 @@ class TaskLog:
         return Slice(data[max(0, first - offset) :], self._size, is_complete=place.state.is_final, first=first)
 
     async def aclose(self) -> None:
-        """See `Source`."""
         await self._reader.aclose()
 
 

@@ -40,12 +40,10 @@ class WorkerLogs:
         """How far the worker's clock is ahead of ours; None = unknown yet."""
 
     async def aclose(self) -> None:
-        """See `LogReader`."""
         if self._client is not None:
             await self._client.aclose()
 
     async def read(self, place: LogPlace, offset: int, limit: int) -> tuple[bytes, int, int]:
-        """See `LogReader`."""
         status, headers, content = await self._ask(place, offset, limit)
         if status == httpx.codes.UNAUTHORIZED and _is_time(its_time := headers.get(TIME_HEADER, "")):
             self._ahead_s, self._key = float(its_time) - boottime_s(), None

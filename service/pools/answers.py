@@ -7,48 +7,34 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
+from dao.pools.rows import PoolCounts, ResourceRow, TaskOfRun
 from model.choices import Priority
-from model.pools.resources import ResourceState
 from service.fields import Answer, Id, Moment, WrittenId
 
 if TYPE_CHECKING:
-    from dao.pools.pool_listings import PoolRow, ResourceRow, TaskOfRun, WaitingTask
+    from dao.pools.pool_listings import PoolRow, WaitingTask
     from dao.pools.saved_pools import PoolHead
 
 Visible = Collection[str] | None
 """The projects whose tasks a caller may see; None = all."""
 
 
-class PoolAnswer(Answer):
+class PoolAnswer(Answer, PoolCounts, etag="version"):
     """A resource pool: how many resources it has (`total`), and how many of them are in which state.
 
     NAMED: they have names and data; COUNT: it is a limit, and they are called 1, 2, 3 ... `removed` ones are not in
     `total`: somebody holds them still. `waiting` counts the attempts in its line, up to 10,000.
     """
 
-    name: str
     kind: Literal["NAMED", "COUNT"]
     description: str
     version: int
     changed_at: Moment
     changed_by: str
     is_checked: Annotated[bool, Field(description="its resources are checked before they are given")]
-    total: int
-    free: int
-    taken: int
-    set_aside: int
-    checking: int
-    removed: int
-    waiting: int
-
-    @property
-    def etag(self) -> str:
-        """The version."""
-        return str(self.version)
 
     @classmethod
     def of(cls, pool: PoolRow) -> PoolAnswer:
-        """The answer for a pool."""
         return cls(**_fields(pool))
 
 
@@ -88,26 +74,21 @@ class PoolCheckAnswer(Answer):
         )
 
 
-class TaskOfRunAnswer(Answer):
+class TaskOfRunAnswer(Answer, TaskOfRun, without={"code", "workflow_code"}):
     """An attempt of a task, and whose it is. A stream runs until it is stopped."""
 
     id: Id
-    name: str
-    attempt: int
     run_id: Id
-    workflow: str | None = None
-    project: str | None = None
-    is_stream: bool = False
 
     @classmethod
     def of(cls, task: TaskOfRun | None, visible: Visible) -> TaskOfRunAnswer | None:
         """The answer for an attempt; None if the caller may not see it."""
         if task is None or (visible is not None and task.project not in visible):
             return None
-        return cls.showing(task, run_id=task.run)
+        return cls.model_validate(task)
 
 
-class ResourceAnswer(Answer):
+class ResourceAnswer(Answer, ResourceRow, without={"place"}):
     """A resource of a pool.
 
     `task` holds it since `taken_at` on `worker`; it is left out for who may not see its project. Its lease lasts until
@@ -117,31 +98,19 @@ class ResourceAnswer(Answer):
     """
 
     id: Id
-    name: str
-    state: ResourceState
     data: Mapping[str, Any] | None = None
     task: TaskOfRunAnswer | None = None
-    worker: str | None = None
     worker_epoch: WrittenId | None = None
-    taken_at: Moment | None = None
-    busy_before: Moment | None = None
     left_s: float | None = None
-    free_since: Moment | None = None
-    set_aside_at: Moment | None = None
-    set_aside_why: str | None = None
-    set_aside_by: str | None = None
-    checked_at: Moment | None = None
 
     @classmethod
     def of(
         cls, resource: ResourceRow, visible: Visible, *, left_s: float | None = None, shows_data: bool
     ) -> ResourceAnswer:
-        """The answer for a resource."""
         return cls.showing(
             resource,
             data=resource.data if shows_data else None,
             task=TaskOfRunAnswer.of(resource.task, visible),
-            worker_epoch=resource.worker_id,
             left_s=left_s,
         )
 
@@ -163,10 +132,10 @@ class WaitingTaskAnswer(Answer):
     def of(cls, waiting: WaitingTask, visible: Visible) -> WaitingTaskAnswer:
         """The answer for a place in a line."""
         task = TaskOfRunAnswer.of(waiting.task, visible)
-        return cls.showing(waiting, task=task, priority=waiting.workflow_priority)
+        return cls.showing(waiting, task=task)
 
 
-class SavedPool(Answer):
+class SavedPool(Answer, etag="version"):
     """What became of a pool: `added` and `removed` resources; `leaving` ones were removed and are still held."""
 
     file: str = ""
@@ -178,11 +147,6 @@ class SavedPool(Answer):
     added: int
     removed: int
     leaving: int
-
-    @property
-    def etag(self) -> str:
-        """The version."""
-        return str(self.version)
 
 
 class AppliedPools(Answer):
@@ -206,20 +170,12 @@ class ResourceChange(Answer):
 
 
 def _fields(pool: PoolRow) -> dict[str, Any]:
-    counts = pool.counts
     return {
-        "name": counts.name,
+        **vars(pool.counts),
         "kind": "COUNT" if pool.is_counted else "NAMED",
         "description": pool.description,
         "version": pool.version,
         "changed_at": pool.changed_at,
         "changed_by": pool.changed_by,
         "is_checked": pool.is_checked,
-        "total": counts.total,
-        "free": counts.free,
-        "taken": counts.taken,
-        "set_aside": counts.set_aside,
-        "checking": counts.checking,
-        "removed": counts.removed,
-        "waiting": counts.waiting,
     }

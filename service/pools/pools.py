@@ -17,13 +17,13 @@ from model.pools.resources import LINE_SHOWN_MAX
 from model.runs.estimate import task_left_s
 from service.call import Call
 from service.operation import operation
-from service.paging import PageOf, page_of, pair_page_of
+from service.paging import PageOf, page_of
 from service.pools import pool_file
 from service.pools.answers import PoolAnswer, PoolContent, ResourceAnswer, WaitingTaskAnswer
 from service.pools.requests import LineQuery, Name, PoolQuery, ResourceQuery, resource_cursor
 
 if TYPE_CHECKING:
-    from dao.pools.pool_listings import ResourceRow
+    from dao.pools.rows import ResourceRow
     from dao.postgres.engine import AsyncConnection
 
 TAG = "resource-pools"
@@ -70,7 +70,7 @@ async def list_resources(call: Call, name: Name, query: ResourceQuery) -> PageOf
         lease = call.settings.timing.worker_fence_after
         found = await pools.resources(connection, wanted, query.limit + 1, query.after_place, lease=lease)
         left_s = await seconds_left(connection, found)
-    return pair_page_of(
+    return page_of(
         found,
         query.limit,
         lambda each: ResourceAnswer.of(each, visible, left_s=left_s.get(each.id), shows_data=shows_data),

@@ -16,7 +16,7 @@ from service.paging import NamedPageQuery, PageQuery, PairPageQuery
 from service.workflows.requests import Files, Version, Yaml
 
 if TYPE_CHECKING:
-    from dao.pools.pool_listings import ResourceRow
+    from dao.pools.rows import ResourceRow
 
 REASON_LENGTH_MAX = 1_000
 Name = Annotated[Text, Field(max_length=200)]

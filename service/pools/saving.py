@@ -35,7 +35,6 @@ class PoolSaved:
     put: PutPool
 
     def answer(self) -> SavedPool:
-        """The answer."""
         return SavedPool(
             file=self.document.file,
             name=self.document.name,
@@ -60,7 +59,6 @@ class PoolSaved:
         return {"version": self.put.head.version, **counts}
 
     def entry(self, caller: Caller, action: str) -> AuditEntry:
-        """The row of the audit."""
         name = self.document.name
         return caller.entry(action, KIND, name, name, before=self.before, after=self.after)
 

@@ -15,7 +15,7 @@ from model.errors import Refused
 from model.fields import NAME_LENGTH_MAX
 from model.files.paths import PATH_BYTES_MAX, fault_of_path
 from service.call import Call, Subject
-from service.fields import Answer, Asked, Moment, Text
+from service.fields import Answer, Asked, Text
 from service.operation import operation
 from service.paging import NamedPageQuery, PageOf, page_of
 
@@ -45,14 +45,8 @@ class FileContent(Asked):
     content: Annotated[Text, Field(max_length=BYTES_MAX * 4 // 3 + 4, repr=False, description="in Base64")]
 
 
-class FileAnswer(Answer):
+class FileAnswer(Answer, files.ProjectFile):
     """A file without its content; `hash` is its SHA-256, `size` in bytes."""
-
-    path: str
-    hash: str
-    size: int
-    changed_at: Moment
-    changed_by: str
 
 
 class FileWithContent(FileAnswer):

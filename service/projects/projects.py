@@ -98,17 +98,12 @@ class ProjectAnswer(Answer):
     ] = None
 
 
-class ProjectPageAnswer(ProjectAnswer):
+class ProjectPageAnswer(ProjectAnswer, etag="version"):
     """A project with its parameters; of sealed values asterisks."""
 
     params: Mapping[str, str]
     defaults: Annotated[TaskDefaults, Field(description="fields that tasks get as their file is saved")]
     version: Annotated[str, Field(description="changes with each change of it; the ETag")]
-
-    @property
-    def etag(self) -> str:
-        """Changes with each change."""
-        return self.version
 
 
 @operation("GET", "/projects", Right.VIEW, "projects")

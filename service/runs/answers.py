@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Field
 
+from dao.runs.rows import Elements, OlderBelow
 from model.accounts.rights import is_seen
 from model.choices import Priority, StartWhen
 from model.runs.elements import index_of, is_element, task_of
+from model.runs.looks import Looks
 from model.runs.progress import Progress
 from model.runs.states import NotBegun, TaskState, WaitReason, WorkflowState
 from service.fields import Answer, Id, Moment
@@ -103,13 +105,11 @@ class ProgressAnswer(Answer):
 
     @classmethod
     def of(cls, progress: Progress) -> ProgressAnswer:
-        """The answer for a report."""
         percent = round(progress.percent, 2)
         return cls(done=progress.done, total=progress.total, text=progress.text, percent=percent)
 
     @property
     def report(self) -> Progress:
-        """The report itself."""
         return Progress(self.done, self.total, self.text)
 
 
@@ -127,26 +127,14 @@ class FailedBelowAnswer(Answer):
         return cls(run_id=failed.run, task_id=failed.id, task=failed.task, reason=failed.reason)
 
 
-class LooksAnswer(Answer):
+class LooksAnswer(Answer, Looks):
     """What a task that waits has found: nothing, in `count` looks. The last one, `ago_s` seconds ago, `said` why."""
 
-    count: int
-    ago_s: float
-    said: str
 
-
-class ElementsAnswer(Answer):
+class ElementsAnswer(Answer, Elements):
     """How far a task with `each` is: of its `total` elements so many are `done` (succeeded or skipped), have failed,
     run, or wait to run; the others have not begun. `first_failed` and `first_queued` are the indexes of the first of
     those."""
-
-    total: int
-    done: int
-    failed: int
-    running: int
-    queued: int
-    first_failed: int | None = None
-    first_queued: int | None = None
 
 
 class TaskAnswer(Answer):
@@ -282,13 +270,8 @@ class NewerVersionAnswer(Answer):
     begins_with: str | None = None
 
 
-class OlderBelowAnswer(Answer):
+class OlderBelowAnswer(Answer, OlderBelow):
     """A run below another one that goes on with it, in its own `version`; `newest` is that of its workflow."""
-
-    id: Id
-    workflow: str
-    version: int
-    newest: int
 
 
 class RunPageAnswer(RunAnswer):
@@ -324,13 +307,7 @@ class CommandAnswer(Answer):
 
     @classmethod
     def of(cls, fate: CommandFate) -> CommandAnswer:
-        """The answer for a command."""
-        return cls(
-            **{name: getattr(fate, name) for name in ("id", "type", "age_s", "handled_at", "reason")},
-            run_id=fate.run,
-            master_id=fate.master,
-            slot=str(fate.slot) if fate.slot else None,
-        )
+        return cls.showing(fate, slot=str(fate.slot) if fate.slot else None)
 
 
 def run_fields(run: Run, visible: Visible) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from dao.postgres.engine import AsyncConnection
 from dao.runs import attention, usual_times
-from dao.runs.attention import FailedRun, LongRun
+from dao.runs.rows import FailedRun, LongRun
 from model.accounts.rights import Right
 from model.ids import ScheduleId, WorkflowCode
 from model.runs.estimate import late_s
@@ -20,6 +20,7 @@ from model.time.schedules import ScheduleRow
 from service.call import Call
 from service.fields import Answer, Asked, Id, Moment
 from service.operation import operation
+from service.paging import ItemsOf
 from service.schedules.fire_times import MissedWhy, missed_fire
 
 TAG = "attention"
@@ -34,15 +35,9 @@ class LateQuery(Asked):
     limit: Annotated[int, Field(ge=1, le=200, description="at most so many runs, and so many schedules")] = 50
 
 
-class LateRun(Answer):
+class LateRun(Answer, LongRun):
     """A run that takes longer than usual: `late_s` more than `usual_s`, the median of earlier ones."""
 
-    id: Id
-    workflow_code: Id
-    workflow: str | None = None
-    project: str | None = None
-    started_at: Moment
-    elapsed_s: float
     usual_s: float
     late_s: float
 
@@ -70,39 +65,12 @@ class LateAnswer(Answer):
     schedules: Sequence[LateSchedule]
 
 
-class FailedRunAnswer(Answer):
+class FailedRunAnswer(Answer, FailedRun):
     """The last failed run of a workflow that did not succeed since; `times_this_week`: so many of its runs failed.
 
     `task_id`, `task`, `task_reason` are the first of its tasks that failed. A rerun keeps its `version`, unless
     `newest_version` is asked for.
     """
-
-    id: Id
-    workflow_code: Id
-    workflow: str | None = None
-    project: str | None = None
-    version: int
-    newest_version: int
-    started_at: Moment
-    ended_at: Moment
-    reason: str | None = None
-    times_this_week: int
-    task_id: Id | None = None
-    task: str | None = None
-    task_reason: str | None = None
-
-    @classmethod
-    def of(cls, run: FailedRun) -> FailedRunAnswer:
-        """The answer for a run."""
-        same = ("id", "workflow", "project", "version", "newest_version", "started_at", "ended_at", "reason", "task_id",
-                "task", "task_reason")  # fmt: skip
-        return cls(**{name: getattr(run, name) for name in same}, workflow_code=run.code, times_this_week=run.times)
-
-
-class FailedAnswer(Answer):
-    """Failed runs, newest first. Of each workflow the newest 1,000 failed runs are read."""
-
-    items: Sequence[FailedRunAnswer]
 
 
 @operation("GET", "/attention/late", Right.VIEW, TAG)
@@ -120,7 +88,7 @@ async def _late_runs(connection: AsyncConnection, visible: Collection[str] | Non
     oldest = await attention.oldest(connection, visible)
     usual: dict[WorkflowCode, float] = {}
     for first in range(0, len(oldest), USUAL_MAX):
-        usual |= await usual_times.of_runs(connection, [run.code for run in oldest[first : first + USUAL_MAX]])
+        usual |= await usual_times.of_runs(connection, [run.workflow_code for run in oldest[first : first + USUAL_MAX]])
     latest = [WorkflowCode(run.workflow_code) for run in _late(oldest, usual)[:limit]]
     return _late(await attention.running(connection, latest, limit), usual)[:limit] if latest else []
 
@@ -128,14 +96,9 @@ async def _late_runs(connection: AsyncConnection, visible: Collection[str] | Non
 def _late(runs: Sequence[LongRun], usual: Mapping[WorkflowCode, float]) -> list[LateRun]:
     """Those that are late, the latest first."""
     late = [
-        LateRun(
-            **{name: getattr(run, name) for name in ("id", "workflow", "project", "started_at", "elapsed_s")},
-            workflow_code=run.code,
-            usual_s=usual[run.code],
-            late_s=over_s,
-        )
+        LateRun.showing(run, usual_s=usual[run.workflow_code], late_s=over_s)
         for run in runs
-        if (over_s := late_s(run.elapsed_s, usual.get(run.code))) is not None
+        if (over_s := late_s(run.elapsed_s, usual.get(run.workflow_code))) is not None
     ]
     return sorted(late, key=lambda each: -each.late_s)
 
@@ -154,12 +117,15 @@ async def _late_schedules(connection: AsyncConnection, visible: Collection[str] 
 
 
 @operation("GET", "/attention/failed", Right.VIEW, TAG)
-async def list_failed(call: Call, query: LateQuery) -> FailedAnswer:
-    """List workflows whose last runs failed and that did not succeed since, with how often they failed this week."""
+async def list_failed(call: Call, query: LateQuery) -> ItemsOf[FailedRunAnswer]:
+    """List workflows whose last runs failed and that did not succeed since, with how often they failed this week.
+
+    The newest failed run comes first. Of each workflow the newest 1,000 failed runs are read.
+    """
     visible = call.visible()
     async with call.reading() as connection:
         found = await attention.failed(connection, WEEK_DAYS, visible, query.limit)
-    return FailedAnswer(items=[FailedRunAnswer.of(run) for run in found])
+    return ItemsOf[FailedRunAnswer](items=[FailedRunAnswer.model_validate(run) for run in found])
 
 
 def _late_schedule(row: ScheduleRow, now: datetime) -> LateSchedule | None:

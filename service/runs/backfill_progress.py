@@ -25,7 +25,6 @@ class Backfill:
 
     @property
     def count(self) -> int:
-        """The number of its runs."""
         return len(self.workflows) * sum(map(len, self.chains))
 
 

@@ -44,7 +44,6 @@ class OperationAnswer(Answer):
 
     @classmethod
     def of(cls, found: BulkOperation) -> OperationAnswer:
-        """The answer for an operation."""
         return cls.showing(found, by=found.asker.name)
 
 

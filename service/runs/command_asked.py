@@ -96,8 +96,8 @@ async def _fate(call: Call, asked: AnyCommand) -> AnyCommand:
         except NotFound:  # a person deleted it
             return asked
         run = None
-        if fate.run is not None and fate.reason is None:
-            run = RunAnswer.of(await listings.run_head(connection, fate.run), call.caller.projects_with(Right.VIEW))
+        if fate.run_id is not None and fate.reason is None:
+            run = RunAnswer.of(await listings.run_head(connection, fate.run_id), call.caller.projects_with(Right.VIEW))
     is_taken = fate.handled_at is not None or fate.reason is not None
-    more = {"is_taken": is_taken, "run_id": fate.run or asked.run_id, "reason": fate.reason, "run": run}
+    more = {"is_taken": is_taken, "run_id": fate.run_id or asked.run_id, "reason": fate.reason, "run": run}
     return asked.model_copy(update=more)

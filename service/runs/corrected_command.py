@@ -27,7 +27,8 @@ from service.runs.start_check import check_all_values, check_start
 from service.workflows.sealing import sealed_for_start
 
 if TYPE_CHECKING:
-    from dao.commands.error_commands import Corrections, ErrorCommand
+    from dao.commands.error_commands import Corrections
+    from dao.commands.rows import ErrorCommand
     from dao.postgres.engine import AsyncConnection
 
 

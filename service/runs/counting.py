@@ -20,6 +20,7 @@ from model.runs.states import TaskState, WorkflowState
 from service.call import Call
 from service.fields import Answer, Asked, Id, Moment
 from service.operation import operation
+from service.paging import ItemsOf
 from service.runs.answers import ProgressAnswer
 from service.runs.listing import COUNTED_MAX, matching, started_after
 from service.runs.requests import RunFilter
@@ -92,7 +93,6 @@ class TaskReport(Answer):
 
     @classmethod
     def of(cls, report: Reporting) -> TaskReport:
-        """The answer for a report."""
         return cls(task_id=report.id, task=report.name, progress=ProgressAnswer.of(report.progress))
 
 
@@ -112,12 +112,6 @@ class RunProgressAnswer(Answer):
     usual_s: float | None = None
     left_s: float | None = None
     reports: Sequence[TaskReport]
-
-
-class ProgressOfRuns(Answer):
-    """Runs by id; those that do not exist, or may not be seen, are missing."""
-
-    items: Sequence[RunProgressAnswer]
 
 
 @operation("GET", "/workflow-instances:histogram", Right.VIEW, "workflow-instances")
@@ -158,8 +152,11 @@ async def count_runs(call: Call, query: CountQuery) -> CountAnswer:
 
 
 @operation("GET", "/workflow-instances:progress", Right.VIEW, "workflow-instances")
-async def show_progress(call: Call, query: ProgressQuery) -> ProgressOfRuns:
-    """Show how far runs are: their tasks by state, what running ones report, and the time left."""
+async def show_progress(call: Call, query: ProgressQuery) -> ItemsOf[RunProgressAnswer]:
+    """Show how far runs are: their tasks by state, what running ones report, and the time left.
+
+    Runs that do not exist, or may not be seen, are missing.
+    """
     visible = call.visible()
     async with call.reading() as connection:
         extents = await read_extents(connection, query.id, visible)
@@ -167,7 +164,7 @@ async def show_progress(call: Call, query: ProgressQuery) -> ProgressOfRuns:
         reports: dict[WorkflowInstanceId, list[Reporting]] = defaultdict(list)
         for report in await run_progress.reports(connection, ids, REPORTS_EACH):
             reports[report.run].append(report)
-    return ProgressOfRuns(items=[_progress(each, reports[each.run.id]) for each in extents])
+    return ItemsOf[RunProgressAnswer](items=[_progress(each, reports[each.run.id]) for each in extents])
 
 
 def _begin_before(until: datetime) -> datetime:

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from dao.accounts import audit
 from dao.commands import error_commands
+from dao.commands.rows import ErrorCommand
 from model.accounts.rights import Right
 from model.errors import Refused
 from model.ids import CommandId
@@ -19,7 +20,7 @@ from model.parameters.secret_values import without_sealed
 from model.runs.command_moves import HALTING, REVIVING, STARTING
 from service.call import Call, Change, Subject
 from service.dependents import check_dependents
-from service.fields import Answer, Asked, GivenId, Id, Moment, WrittenId
+from service.fields import Answer, Asked, GivenId, Id, WrittenId
 from service.operation import operation
 from service.paging import LIMIT_MAX, PageOf, PageQuery, page_of
 from service.runs import retry_check
@@ -29,7 +30,7 @@ from service.runs.requests import WaitQuery
 from service.runs.retry_check import Touched
 
 if TYPE_CHECKING:
-    from dao.commands.error_commands import Corrections, ErrorCommand
+    from dao.commands.error_commands import Corrections
 
 TAG, KIND = "error-commands", "error-command"
 NAME_MAX = 100
@@ -37,29 +38,15 @@ NAME_MAX = 100
 _TYPES = STARTING | REVIVING | HALTING
 
 
-class ErrorCommandAnswer(Answer):
+class ErrorCommandAnswer(Answer, ErrorCommand, without={"project_of_run"}):
     """A refused command with all that it asked for, and the reason. Sealed values in `params` are masked.
 
     `created_at` is a text, since a row that was inserted by hand may have any date. `master` is the epoch of the master
     that refused it.
     """
 
-    id: Id
-    type: str
-    project: str | None = None
     workflow_code: WrittenId | None = None
-    workflow_version: int | None = None
     workflow_instance_id: WrittenId | None = None
-    params: str
-    start_tasks: str | None = None
-    priority: str | None = None
-    failure_strategy: str | None = None
-    worker_group: str | None = None
-    created_at: str | None = None
-    created_by: str | None = None
-    reason: str
-    master: Id
-    refused_at: Moment
 
     @classmethod
     def of(cls, error: ErrorCommand) -> ErrorCommandAnswer:

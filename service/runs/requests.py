@@ -28,8 +28,8 @@ Name = Annotated[Text, Field(max_length=NAME_LENGTH_MAX)]
 Date = Annotated[Text, Field(max_length=60)]
 Chain = Annotated[Sequence[Moment], Field(max_length=DATES_MAX)]
 Project = Annotated[Name | None, Field(description="only of workflows of this project")]
-Warn = Annotated[WarningType | None, Field(description="which ends raise an alert; left out: as its definition says")]
-AlertGroup = Annotated[Name | None, Field(description="who gets its alerts; left out: as its definition says")]
+Warn = Annotated[WarningType | None, Field(description="which ends raise an alert; null: as its definition says")]
+AlertGroup = Annotated[Name | None, Field(description="who gets its alerts; null: as its definition says")]
 Triggers = Annotated[
     Sequence[Trigger],
     Field(max_length=20, description="started by one of these: HAND is a person, a program or a row of `command`"),
@@ -45,7 +45,6 @@ Parameters = Annotated[
 
 
 def pairs(parameters: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Their names and values."""
     return tuple((name, value) for name, _, value in (each.partition("=") for each in parameters))
 
 
@@ -134,17 +133,22 @@ class TaskReference(Asked):
     project: Project = None
 
 
-class StartRun(Asked):
-    """How a workflow is started; what is left out is as its definition says."""
+class StartOptions(Asked):
+    """How runs are started; what is left out is as the definition says."""
 
-    params: Annotated[dict[Text, Text], Field(max_length=1000, default_factory=dict, description="their values")]
-    version: Annotated[int | None, Field(ge=1, le=2**31 - 1, description="another version than the current one")] = None
     priority: Priority | None = None
     failure_strategy: FailureStrategy | None = None
     worker_group: Name | None = None
     warning_type: Warn = None
     alert_group: AlertGroup = None
     environment: Annotated[Name | None, Field(description="for the tasks that have none")] = None
+
+
+class StartRun(StartOptions):
+    """How a workflow is started; what is left out is as its definition says."""
+
+    params: Annotated[dict[Text, Text], Field(max_length=1000, default_factory=dict, description="their values")]
+    version: Annotated[int | None, Field(ge=1, le=2**31 - 1, description="another version than the current one")] = None
     tasks: Annotated[Sequence[Name], Field(max_length=10_000, description="begin with these tasks only")] = ()
     depend: Annotated[
         TaskDependType | None, Field(description="with `tasks`: alone, with all before them, or with all after them")

@@ -17,7 +17,7 @@ from model.runs.commands import BACKFILL
 from service.projects.limits import check_limits_of_reruns, check_limits_of_start
 
 if TYPE_CHECKING:
-    from dao.commands.error_commands import ErrorCommand
+    from dao.commands.rows import ErrorCommand
     from dao.definitions.definitions import Definition
     from dao.postgres.engine import AsyncConnection
 

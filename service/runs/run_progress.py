@@ -26,7 +26,6 @@ class Extent:
 
     @property
     def done(self) -> int:
-        """Tasks that have succeeded."""
         return sum(self.states.get(state, 0) for state in (TaskState.SUCCESS, TaskState.FORCED_SUCCESS))
 
     @property

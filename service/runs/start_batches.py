@@ -122,7 +122,6 @@ class _Batch:
         return each.start.needs_content(found) or each.start.version(found) in self._asking
 
     async def find(self, connection: AsyncConnection) -> None:
-        """Find the workflows."""
         self._found = await definitions.heads(connection, {each.code for each in self._left})
         heads = ((each, self._found.get(each.code)) for each in self._left)
         begun = {each.start.version(head) for each, head in heads if head is not None}

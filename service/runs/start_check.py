@@ -29,7 +29,6 @@ class ReadVersion:
 
     @cached_property
     def tasks(self) -> frozenset[str]:
-        """The names of its tasks."""
         return frozenset(task.name for task in self.spec.tasks)
 
     def mentions(self, name: str) -> bool:

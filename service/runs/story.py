@@ -17,7 +17,6 @@ from dao.run_lists.run_listings import Run, TaskRun
 from dao.runs import run_story
 from dao.runs.run_story import ChildLife, HandledCommand
 from model.accounts.rights import is_seen
-from model.cluster.slots import Slot
 from model.ids import CommandId, Epoch, TaskInstanceId, WorkflowInstanceId
 from model.runs.command_moves import STARTING, CommandType
 
@@ -41,27 +40,21 @@ class EventKind(StrEnum):
 _ORDER = {kind: place for place, kind in enumerate(EventKind)}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StoryEvent:
-    """One event; what does not apply is None.
-
-    Of a command: `command_id`, `command_type`, who asked (`by`), the `master` that handled it with the `slot` that it
-    believed to have, and why it was refused (`reason`). Of an attempt: `task`, `task_id`, `attempt`, its `worker`, and
-    at its end `state` and `reason`. Of a child run: `child_id`, its `workflow`, the `task` and `attempt` that it stands
-    for. `node` is the name of the master or worker.
-    """
+    """One event, as `StoryEventAnswer` describes it; what does not apply is None."""
 
     at: datetime
     kind: EventKind
     command_id: CommandId | None = None
     command_type: str | None = None
     by: str | None = None
-    master: Epoch | None = None
-    slot: Slot | None = None
+    master_id: Epoch | None = None
+    slot: str | None = None
     task: str | None = None
     task_id: TaskInstanceId | None = None
     attempt: int | None = None
-    worker: Epoch | None = None
+    worker_id: Epoch | None = None
     node: str | None = None
     child_id: WorkflowInstanceId | None = None
     workflow: str | None = None
@@ -117,8 +110,8 @@ def _of_command(command: HandledCommand, names: Mapping[Epoch, str]) -> Iterator
         command_id=command.id,
         command_type=command.type,
         by=None if is_failover else command.by,
-        master=command.master,
-        slot=command.slot,
+        master_id=command.master,
+        slot=str(command.slot) if command.slot else None,
         node=names.get(command.master),
         reason=command.reason,
     )
@@ -132,7 +125,7 @@ def _of_attempt(attempt: TaskRun, names: Mapping[Epoch, str]) -> Iterator[StoryE
     )
     yield queued
     node = None if attempt.worker is None else names.get(attempt.worker)
-    begun = replace(queued, kind=EventKind.TASK_STARTED, worker=attempt.worker, node=node)
+    begun = replace(queued, kind=EventKind.TASK_STARTED, worker_id=attempt.worker, node=node)
     if attempt.started_at is not None:
         yield replace(begun, at=attempt.started_at)
     if attempt.ended_at is not None:

@@ -8,12 +8,12 @@ from dao.run_lists import run_listings as listings
 from model.accounts.rights import Right
 from model.ids import WorkflowInstanceId
 from service.call import Call
-from service.fields import Answer, Id, Moment
+from service.fields import Answer, Id
 from service.operation import operation
-from service.runs.story import EventKind, StoryEvent, read_story
+from service.runs.story import StoryEvent, read_story
 
 
-class StoryEventAnswer(Answer):
+class StoryEventAnswer(Answer, StoryEvent):
     """One event of a run's story.
 
     Of a command: `command_id`, `command_type`, who asked (`by`), the master that handled it with the `slot` that it
@@ -21,30 +21,6 @@ class StoryEventAnswer(Answer):
     at its end `state` and `reason`. Of a child run: `child_id`, its `workflow`, the `task` and `attempt` that it stands
     for. `node` is the name of the master or worker.
     """
-
-    at: Moment
-    kind: EventKind
-    command_id: Id | None = None
-    command_type: str | None = None
-    by: str | None = None
-    master_id: Id | None = None
-    slot: str | None = None
-    task: str | None = None
-    task_id: Id | None = None
-    attempt: int | None = None
-    worker_id: Id | None = None
-    node: str | None = None
-    child_id: Id | None = None
-    workflow: str | None = None
-    state: str | None = None
-    reason: str | None = None
-
-    @classmethod
-    def of(cls, event: StoryEvent) -> StoryEventAnswer:
-        """The answer for an event."""
-        fields = {name: getattr(event, name) for name in cls.model_fields if hasattr(event, name)}
-        slot = str(event.slot) if event.slot else None
-        return cls(**{**fields, "slot": slot, "master_id": event.master, "worker_id": event.worker})
 
 
 class Story(Answer):
@@ -60,4 +36,4 @@ async def get_story(call: Call, id: Id) -> Story:
     async with call.reading() as connection:
         call.permit((await listings.run_head(connection, run_id)).project)
         found = await read_story(connection, run_id, call.visible())
-    return Story(events=[StoryEventAnswer.of(event) for event in found])
+    return Story(events=[StoryEventAnswer.model_validate(event) for event in found])

@@ -43,7 +43,7 @@ StoredTime = Annotated[
 """A time in UTC, or what a person wrote into the table instead, such as `infinity`."""
 
 
-class ScheduleAnswer(Answer):
+class ScheduleAnswer(Answer, etag="version"):
     """A schedule. `version` is its ETag; a fire does not change it.
 
     `next_fire_at` is left out until a master has computed it. `problem`: why it no longer fires. `from_file`:
@@ -68,11 +68,6 @@ class ScheduleAnswer(Answer):
     counts_from: StoredTime
     from_file: bool
     version: str
-
-    @property
-    def etag(self) -> str:
-        """Its version."""
-        return self.version
 
     @classmethod
     def of(cls, row: ScheduleRow, **more: Any) -> ScheduleAnswer:

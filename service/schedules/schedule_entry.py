@@ -57,7 +57,6 @@ class ScheduleEntry(BaseModel):
 
     @property
     def online(self) -> bool:
-        """Whether it fires."""
         return self.state is ReleaseState.ONLINE
 
     def spec(self, of_workflow: str) -> ScheduleSpec:

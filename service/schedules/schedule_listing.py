@@ -16,12 +16,12 @@ from service.call import Call
 from service.fields import Id
 from service.operation import operation
 from service.paging import PageOf, page_of
+from service.runs.requests import StartOptions
 from service.schedules.fire_times import next_fires, preview
 from service.schedules.schedule_answers import FireTime, NextFires, Preview, ScheduleAnswer, ScheduleDetail
 from service.schedules.schedule_requests import DetailQuery, FiresQuery, PreviewSchedule, ScheduleQuery
 
 FIRES_SHOWN_MAX = 10_000
-OPTIONS = ("priority", "failure_strategy", "warning_type", "alert_group", "worker_group", "environment")
 
 
 @operation("GET", "/schedules", Right.VIEW, "schedules")
@@ -47,7 +47,7 @@ async def get_schedule(call: Call, id: Id, query: DetailQuery) -> ScheduleDetail
         )
     fields: dict[str, Any] = {"params": _shown(stored.params), "next_fires": []}
     if stored.spec is not None:
-        fields |= {name: getattr(stored.spec, name) for name in OPTIONS}
+        fields |= {name: getattr(stored.spec, name) for name in StartOptions.model_fields}
     try:
         table = Timetable.of(row)
         times = upcoming(table, now, query.next)

@@ -7,10 +7,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from model.choices import FailureStrategy, Misfire, Priority, ReleaseState, WarningType
+from model.choices import Misfire, ReleaseState
 from model.fields import NAME_LENGTH_MAX
 from service.fields import Asked, Id, Text
 from service.paging import PageQuery
+from service.runs.requests import StartOptions
 
 Name = Annotated[Text, Field(max_length=NAME_LENGTH_MAX)]
 CronText = Annotated[Text, Field(max_length=1000, description="Quartz (second first) or ordinary cron")]
@@ -18,12 +19,7 @@ ZoneName = Annotated[Text, Field(max_length=100)]
 Time = Annotated[Text, Field(max_length=60)]
 Values = Annotated[dict[Text, Text], Field(max_length=1000, default_factory=dict, description="values for the runs")]
 Again = Annotated[bool, Field(description="even if the workflow has an equal schedule")]
-OPTIONS = frozenset(
-    {
-        *("misfire", "misfire_grace_s", "priority", "failure_strategy", "warning_type", "alert_group"),
-        *("worker_group", "environment"),
-    }
-)
+OPTIONS = frozenset({"misfire", "misfire_grace_s", *StartOptions.model_fields})
 """The fields of a change that are columns as they are."""
 
 
@@ -35,7 +31,7 @@ class ScheduleQuery(PageQuery):
     state: Annotated[ReleaseState | None, Field(description="only those in this state")] = None
 
 
-class NewSchedule(Asked):
+class NewSchedule(StartOptions):
     """A schedule. Times without an offset are in its zone: the workflow's, unless it names one."""
 
     cron: CronText
@@ -46,16 +42,10 @@ class NewSchedule(Asked):
     params: Values
     misfire: Misfire = Misfire.FIRE_ONCE
     misfire_grace_s: Annotated[float, Field(ge=0, allow_inf_nan=False, description="a later fire is missed")] = 60.0
-    priority: Priority | None = None
-    failure_strategy: FailureStrategy | None = None
-    warning_type: WarningType | None = None
-    alert_group: Name | None = None
-    worker_group: Name | None = None
-    environment: Name | None = None
     again: Again = False
 
 
-class ChangeSchedule(Asked):
+class ChangeSchedule(StartOptions):
     """What to change; what is left out stays. null takes away a start, an end or an option."""
 
     cron: CronText | None = None
@@ -67,12 +57,6 @@ class ChangeSchedule(Asked):
     without_params: Annotated[Sequence[Name], Field(max_length=1000, description="values to remove")] = ()
     misfire: Misfire | None = None
     misfire_grace_s: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
-    priority: Priority | None = None
-    failure_strategy: FailureStrategy | None = None
-    warning_type: WarningType | None = None
-    alert_group: Name | None = None
-    worker_group: Name | None = None
-    environment: Name | None = None
     again: Again = False
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field
@@ -15,8 +14,9 @@ from model.accounts.rights import Right
 from model.errors import NotFound, Refused, Unavailable
 from service.call import Call, Subject
 from service.cluster.reach import reachable_address
-from service.fields import Answer, Asked, Moment, Text
+from service.fields import Answer, Asked, Text
 from service.operation import operation
+from service.paging import ItemsOf
 from service.secrets.key_settings import open_vault
 
 TAG, KIND = "data-sources", "data-source"
@@ -24,20 +24,8 @@ CHECKED_WITHIN_S = 20.0
 Name = Annotated[Text, Field(max_length=200)]
 
 
-class DataSourceAnswer(Answer):
+class DataSourceAnswer(Answer, data_sources.DataSource):
     """A data source. `url` is without secrets; `key_id` is the fingerprint of the key that encrypts the whole URL."""
-
-    name: str
-    url: str
-    key_id: str
-    created_at: Moment
-    updated_at: Moment
-
-
-class DataSourcesAnswer(Answer):
-    """All data sources, by name."""
-
-    items: Sequence[DataSourceAnswer]
 
 
 class DataSourceUrl(Asked):
@@ -67,12 +55,12 @@ class DataSourceChecked(Answer):
 
 
 @operation("GET", "/data-sources", Right.VIEW_CLUSTER, TAG)
-async def list_data_sources(call: Call) -> DataSourcesAnswer:
+async def list_data_sources(call: Call) -> ItemsOf[DataSourceAnswer]:
     """List the data sources, without their passwords, each with the key that encrypts it."""
     call.permit(None)
     async with call.reading() as connection:
         found = await data_sources.all_data_sources(connection)
-    return DataSourcesAnswer(items=[DataSourceAnswer.model_validate(each) for each in found])
+    return ItemsOf[DataSourceAnswer](items=[DataSourceAnswer.model_validate(each) for each in found])
 
 
 @operation("GET", "/data-sources/{name}", Right.VIEW_CLUSTER, TAG)

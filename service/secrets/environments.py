@@ -12,33 +12,23 @@ from dao.secrets.environments import SCRIPT_BYTES_MAX
 from model.accounts.rights import Right
 from model.scripts.normal_form import changed_script
 from service.call import Call, Subject
-from service.fields import Answer, Asked, Moment, Text
+from service.fields import Answer, Asked, Text
 from service.operation import operation
+from service.paging import ItemsOf
 from service.secrets.key_settings import open_vault
 
 TAG, KIND = "environments", "environment"
 Name = Annotated[Text, Field(max_length=200)]
 
 
-class EnvironmentAnswer(Answer):
+class EnvironmentAnswer(Answer, environments.Environment):
     """An environment: all but its script; `key_id` is the fingerprint of the key that encrypts it."""
-
-    name: str
-    key_id: str
-    created_at: Moment
-    updated_at: Moment
 
 
 class SavedEnvironment(EnvironmentAnswer):
     """An environment that was saved, and what of its script is not stored as it came."""
 
     warnings: Sequence[str]
-
-
-class EnvironmentsAnswer(Answer):
-    """All environments, by name."""
-
-    items: Sequence[EnvironmentAnswer]
 
 
 class EnvironmentScript(Asked):
@@ -48,12 +38,12 @@ class EnvironmentScript(Asked):
 
 
 @operation("GET", "/environments", Right.VIEW_CLUSTER, TAG)
-async def list_environments(call: Call) -> EnvironmentsAnswer:
+async def list_environments(call: Call) -> ItemsOf[EnvironmentAnswer]:
     """List the environments, each with the key that encrypts it; their scripts are never shown."""
     call.permit(None)
     async with call.reading() as connection:
         found = await environments.all_environments(connection)
-    return EnvironmentsAnswer(items=[EnvironmentAnswer.model_validate(each) for each in found])
+    return ItemsOf[EnvironmentAnswer](items=[EnvironmentAnswer.model_validate(each) for each in found])
 
 
 @operation("GET", "/environments/{name}", Right.VIEW_CLUSTER, TAG)

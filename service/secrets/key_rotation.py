@@ -13,6 +13,7 @@ from model.errors import Refused
 from service.call import Call, Subject
 from service.fields import Answer, Moment
 from service.operation import operation
+from service.paging import ItemsOf
 from service.secrets.key_settings import open_vault
 
 TAG, KIND = "secrets", "secret-key"
@@ -33,12 +34,6 @@ class SecretAnswer(Answer):
     name: str
     key_id: str
     updated_at: Moment
-
-
-class SecretsAnswer(Answer):
-    """All of them: data sources, then environments, then alert channels, by name."""
-
-    items: Sequence[SecretAnswer]
 
 
 class KeyAnswer(Answer):
@@ -69,10 +64,10 @@ class Rotated(Answer):
 
 
 @operation("GET", "/secrets", Right.VIEW_CLUSTER, TAG)
-async def list_secrets(call: Call) -> SecretsAnswer:
+async def list_secrets(call: Call) -> ItemsOf[SecretAnswer]:
     """List the stored secrets by name, each with its key; no value is ever shown."""
     call.permit(None)
-    return SecretsAnswer(items=await _secrets(call))
+    return ItemsOf[SecretAnswer](items=await _secrets(call))
 
 
 @operation("GET", "/secrets/keys", Right.ADMINISTER, TAG)

@@ -44,7 +44,7 @@ async def locate_command(call: Call, id: Id) -> CommandSlotAnswer:
         call.permit(await lookups.project_of_command(connection, CommandId(id)))
         masters = Masters.of(await nodes.living(connection), registered.masters, call.settings.master)
         then = await slot_changes.in_force_for(connection, CommandId(id))
-        taker = await lookups.node_life(connection, fate.master) if fate.master is not None else None
+        taker = await lookups.node_life(connection, fate.master_id) if fate.master_id is not None else None
     facts = command_facts(fate, masters)
     why = why_command(facts)
     slot_then = Slot.of(id, call.settings.master.id_step, len(then.members)) if then and then.members else None
@@ -55,7 +55,7 @@ async def locate_command(call: Call, id: Id) -> CommandSlotAnswer:
         owner=facts.owner.address if facts.owner else None,
         slot_then=str(slot_then) if slot_then else None,
         owner_then=then.members[slot_then.current].name if then and slot_then else None,
-        run_id=fate.run,
+        run_id=fate.run_id,
         taken_by=taker.address if taker else None,
         taken_slot=str(fate.slot) if fate.slot else None,
         why=why.sentence,

@@ -9,14 +9,14 @@ from typing import Annotated
 from pydantic import Field
 
 from dao.commands import arrivals, claim_rates, queue_listings
-from dao.commands.arrivals import Arrival
+from dao.commands.rows import Arrival
 from dao.postgres.database import database_time
 from model.accounts.rights import Right
 from model.errors import Refused
 from service.call import Call
 from service.cluster.command_queue import SlotQueueAnswer
 from service.cluster.members import SlotsAnswer
-from service.fields import Answer, Asked, Id, Moment, WrittenId
+from service.fields import Answer, Asked, Moment, WrittenId
 from service.operation import operation
 from service.slots.claims import LATELY, ClaimsAnswer
 from service.slots.slot_report import read_slots
@@ -26,21 +26,10 @@ FRAME_AGE_MAX = timedelta(seconds=30)
 SPAN_MAX = timedelta(hours=1)
 
 
-class ArrivalAnswer(Answer):
+class ArrivalAnswer(Answer, Arrival):
     """A command: when it came, and, once a master took it, when that was, by whom (its epoch) and how it ended."""
 
-    id: Id
-    type: str
-    created_at: Moment
-    handled_at: Moment | None = None
-    master: Id | None = None
-    outcome: str | None = None
     run_id: WrittenId | None = None
-
-    @classmethod
-    def of(cls, arrival: Arrival) -> ArrivalAnswer:
-        """The answer for a command."""
-        return cls.showing(arrival, run_id=arrival.run)
 
 
 class ArrivalsAnswer(Answer):
@@ -101,12 +90,9 @@ async def get_frame(call: Call, query: FrameQuery) -> FrameAnswer:
         now=now,
         id_step=step,
         slots=SlotsAnswer.of(slots),
-        waiting=[
-            SlotQueueAnswer(slot=each.slot, master=owners.get(each.slot), waiting=each.waiting, oldest_s=each.oldest_s)
-            for each in residues
-        ],
-        claims=[ClaimsAnswer(epoch=each.master, taken=each.taken, per_s=each.per_s) for each in taken],
-        arrivals=[ArrivalAnswer.of(each) for each in found[:SHOWN_MAX]],
+        waiting=[SlotQueueAnswer.showing(each, master=owners.get(each.slot)) for each in residues],
+        claims=[ClaimsAnswer.model_validate(each) for each in taken],
+        arrivals=[ArrivalAnswer.model_validate(each) for each in found[:SHOWN_MAX]],
         has_more=len(found) > SHOWN_MAX,
     )
 
@@ -125,7 +111,7 @@ async def list_arrivals(call: Call, query: ArrivalsQuery) -> ArrivalsAnswer:
             connection, query.arrived_after, query.arrived_before, query.limit + 1, _visible(call)
         )
     return ArrivalsAnswer(
-        items=[ArrivalAnswer.of(each) for each in found[: query.limit]], has_more=len(found) > query.limit
+        items=[ArrivalAnswer.model_validate(each) for each in found[: query.limit]], has_more=len(found) > query.limit
     )
 
 

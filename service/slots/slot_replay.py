@@ -9,12 +9,12 @@ from typing import Annotated
 from pydantic import Field
 
 from dao.cluster import slot_changes
-from dao.cluster.slot_changes import SlotChange, SlotReason
+from dao.cluster.rows import MemberChange, SlotChange, SlotMember
 from dao.postgres.database import database_time
 from model.accounts.rights import Right
 from model.time.durations import read_duration
 from service.call import Call
-from service.fields import Answer, Id, Moment, Text
+from service.fields import Answer, Moment, Text
 from service.operation import operation
 from service.paging import PageOf, PageQuery, page_of
 
@@ -32,34 +32,23 @@ class SlotChangeQuery(PageQuery):
     changed_before: Annotated[Moment | None, Field(description="only until then")] = None
 
 
-class SlotMemberAnswer(Answer):
+class SlotMemberAnswer(Answer, SlotMember):
     """A master that has a slot."""
 
-    epoch: Id
-    name: str
-    slot: int
 
-
-class MemberChangeAnswer(Answer):
+class MemberChangeAnswer(Answer, MemberChange):
     """A master that got or lost its slot. LOST: it is gone, and not fenced yet."""
 
-    epoch: Id
-    name: str
-    reason: SlotReason
 
-
-class SlotChangeAnswer(Answer):
+class SlotChangeAnswer(Answer, SlotChange):
     """Who has a slot from `at` on, and who came or went then. The numbers have no gaps."""
 
-    number: int
-    at: Moment
     total: Annotated[int, Field(description="of slots")]
     members: Annotated[Sequence[SlotMemberAnswer], Field(description="first slot first")]
     changes: Sequence[MemberChangeAnswer]
 
     @classmethod
     def of(cls, change: SlotChange) -> SlotChangeAnswer:
-        """The answer for a change."""
         return cls(
             number=change.number,
             at=change.at,

@@ -17,8 +17,8 @@ from model.cluster.slots import Slot
 from model.ids import Epoch
 
 if TYPE_CHECKING:
-    from dao.cluster.node_listings import FencedNode
     from dao.cluster.node_rows import NodeRow
+    from dao.cluster.rows import FencedNode
     from dao.postgres.engine import AsyncConnection
     from service.cluster.registered_masters import Registered
 

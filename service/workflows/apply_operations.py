@@ -22,12 +22,8 @@ from service.workflows.workflow_file import BadWorkflowFile, FileFault
 from service.workflows.workflow_warnings import doubts
 
 
-class FileProblem(Answer):
+class FileProblem(Answer, FileFault):
     """One problem in a file."""
-
-    file: str
-    line: int | None = None
-    sentence: str
 
 
 class CheckedAnswer(Answer):

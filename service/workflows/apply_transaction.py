@@ -86,7 +86,6 @@ class Applied:
     things: NamedThings
 
     def answer(self, *, dry_run: bool) -> AppliedAnswer:
-        """The answer."""
         return AppliedAnswer(
             workflows=[SavedWorkflow.of_saved(each, self.things) for each in self.workflows],
             pools=[each.answer() for each in self.pools],

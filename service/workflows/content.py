@@ -33,18 +33,13 @@ class ShownSpec(WorkflowSpec):
     tasks: tuple[ShownTask, ...]
 
 
-class WorkflowContentAnswer(WorkflowAnswer):
+class WorkflowContentAnswer(WorkflowAnswer, etag="version"):
     """A version of a workflow; of SECRET parameters asterisks, which a save understands as what is there."""
 
     is_current: bool
     created_at: Moment
     created_by: Annotated[str, Field(description="who saved it")]
     spec: ShownSpec
-
-    @property
-    def etag(self) -> str:
-        """The version."""
-        return str(self.version)
 
 
 @operation("GET", "/workflow-definitions/{code}", Right.VIEW, "workflow-definitions")

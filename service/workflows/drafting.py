@@ -24,9 +24,9 @@ from model.errors import Forbidden, NotFound, Refused
 from model.ids import WorkflowCode
 from model.parameters.secret_values import without_sealed
 from service.call import ANY_VERSION, Call, Subject
-from service.fields import Answer, Asked, Id, Moment, Text
+from service.fields import Answer, Asked, Id, Text
 from service.operation import operation
-from service.paging import PageOf, pair_page_of
+from service.paging import PageOf, page_of
 from service.workflows import drafts
 from service.workflows.apply_operations import CheckedAnswer
 from service.workflows.apply_transaction import SavedWorkflow, rehearse
@@ -58,27 +58,16 @@ class SaveDraft(Asked):
     ] = None
 
 
-class DraftAnswer(Answer):
+class DraftAnswer(Answer, DraftHead, without={"person"}, etag="revision"):
     """A draft. `code` and `version` are those of its workflow now; they are left out if there is none.
 
     `base_version` is the version from which it began; if it is not `version`, publishing is refused. Left out: it names
     none.
     """
 
-    project: str
-    name: str
-    base_version: int | None = None
-    revision: int
-    created_at: Moment
-    updated_at: Moment
     size: Annotated[int, Field(description="in bytes")]
     code: Id | None = None
     version: int | None = None
-
-    @property
-    def etag(self) -> str:
-        """The revision."""
-        return str(self.revision)
 
     @classmethod
     def of(cls, draft: ListedDraft) -> DraftAnswer:
@@ -86,12 +75,8 @@ class DraftAnswer(Answer):
         return cls(**_fields_of(draft.head, draft.code, draft.version))
 
 
-class PublishedVersion(Answer):
+class PublishedVersion(Answer, versions.Authorship):
     """A version that somebody saved."""
-
-    version: int
-    created_by: str
-    created_at: Moment
 
 
 class DraftContent(DraftAnswer):
@@ -126,7 +111,7 @@ async def list_drafts(call: Call, query: DraftQuery) -> PageOf[DraftAnswer]:
             project=query.project,
             visible=visible,
         )
-    return pair_page_of(found, query.limit, DraftAnswer.of, lambda each: (each.head.project, each.head.name))
+    return page_of(found, query.limit, DraftAnswer.of, lambda each: (each.head.project, each.head.name))
 
 
 @operation("GET", "/workflow-drafts/{project}/{name}", Right.EDIT, TAG)

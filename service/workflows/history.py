@@ -13,7 +13,7 @@ from model.accounts.rights import Right
 from model.errors import Refused
 from model.parameters.secret_values import without_sealed
 from service.call import Call
-from service.fields import Answer, Id, Moment
+from service.fields import Answer, Id
 from service.operation import operation
 from service.paging import PageOf, PageQuery, page_of
 from service.workflows.listing import permitted_head
@@ -21,15 +21,9 @@ from service.workflows.requests import DiffQuery, ExportQuery
 from service.workflows.saved_workflow import exported, versions_differ
 
 
-class VersionAnswer(Answer):
+class VersionAnswer(Answer, Version):
     """A version. `unfinished` of its `runs` have not ended."""
 
-    version: int
-    created_at: Moment
-    created_by: str
-    tasks: int
-    runs: int
-    unfinished: int
     is_current: bool
 
     @classmethod

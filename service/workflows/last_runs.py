@@ -10,15 +10,15 @@ from pydantic import Field
 
 from dao.definitions import definitions
 from dao.runs import last_runs, usual_times
-from dao.runs.last_runs import Cell
+from dao.runs.rows import Cell, LastRun
 from model.accounts.rights import Right
 from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.ids import TaskCode, WorkflowCode
-from model.runs.states import TaskState, WorkflowState
 from service.call import Call
-from service.fields import Answer, Asked, Id, Moment
+from service.fields import Answer, Asked, Id
 from service.operation import operation
+from service.paging import ItemsOf
 from service.workflows.listing import permitted_head
 
 CELLS_MAX = 50_000
@@ -39,14 +39,8 @@ class GridQuery(Asked):
     runs: Annotated[int, Field(ge=1, le=100, description="at most so many")] = 25
 
 
-class LastRunAnswer(Answer):
+class LastRunAnswer(Answer, LastRun, without={"code"}):
     """One of the last runs of a workflow."""
-
-    id: Id
-    version: int
-    state: WorkflowState
-    started_at: Moment
-    elapsed_s: float | None = None
 
 
 class RunsOfWorkflow(Answer):
@@ -55,12 +49,6 @@ class RunsOfWorkflow(Answer):
     code: Id
     runs: Sequence[LastRunAnswer]
     usual_s: float | None = None
-
-
-class LastRunsAnswer(Answer):
-    """Workflows by code; those that do not exist, or may not be seen, are missing."""
-
-    items: Sequence[RunsOfWorkflow]
 
 
 class GridTask(Answer):
@@ -72,20 +60,8 @@ class GridTask(Answer):
     usual_s: float | None = None
 
 
-class GridCell(Answer):
+class GridCell(Answer, Cell, without={"name"}):
     """The attempt that counts of a task in a run."""
-
-    run_id: Id
-    task_code: Id
-    id: Id
-    state: TaskState
-    attempt: int
-    took_s: float | None = None
-
-    @classmethod
-    def of(cls, cell: Cell) -> GridCell:
-        """The answer for an attempt."""
-        return cls.showing(cell, run_id=cell.run, task_code=cell.code)
 
 
 class GridAnswer(Answer):
@@ -101,8 +77,11 @@ class GridAnswer(Answer):
 
 
 @operation("GET", "/workflow-definitions:last-runs", Right.VIEW, "workflow-definitions")
-async def list_last_runs(call: Call, query: LastRunsQuery) -> LastRunsAnswer:
-    """List the last runs of some workflows, to be drawn as bars: how each ended, and how long it took."""
+async def list_last_runs(call: Call, query: LastRunsQuery) -> ItemsOf[RunsOfWorkflow]:
+    """List the last runs of some workflows, to be drawn as bars: how each ended, and how long it took.
+
+    Workflows that do not exist, or may not be seen, are missing.
+    """
     visible = call.visible()
     async with call.reading() as connection:
         heads = await definitions.heads(connection, [WorkflowCode(code) for code in query.code])
@@ -112,7 +91,9 @@ async def list_last_runs(call: Call, query: LastRunsQuery) -> LastRunsAnswer:
     runs: dict[WorkflowCode, list[LastRunAnswer]] = defaultdict(list)
     for run in found:
         runs[run.code].append(LastRunAnswer.model_validate(run))
-    return LastRunsAnswer(items=[RunsOfWorkflow(code=code, runs=runs[code], usual_s=usual.get(code)) for code in codes])
+    return ItemsOf[RunsOfWorkflow](
+        items=[RunsOfWorkflow(code=code, runs=runs[code], usual_s=usual.get(code)) for code in codes]
+    )
 
 
 @operation("GET", "/workflow-definitions/{code}/grid", Right.VIEW, "workflow-definitions")
@@ -124,7 +105,7 @@ async def get_grid(call: Call, code: Id, query: GridQuery) -> GridAnswer:
         runs = await last_runs.last_runs(connection, [head.code], query.runs)
         found = await last_runs.cells(connection, [run.id for run in runs], CELLS_MAX + 1)
         cells = found[:CELLS_MAX]
-        names: dict[TaskCode, str] = {cell.code: cell.name for cell in cells}
+        names: dict[TaskCode, str] = {cell.task_code: cell.name for cell in cells}
         current = _codes(spec)
         usual = await usual_times.of_tasks(connection, head.code, [*current, *names][:USUAL_MAX])
     rows = {**current, **{code: name for code, name in names.items() if code not in current}}
@@ -134,7 +115,7 @@ async def get_grid(call: Call, code: Id, query: GridQuery) -> GridAnswer:
             GridTask(code=task, name=name, is_current=task in current, usual_s=usual.get(task))
             for task, name in rows.items()
         ],
-        cells=[GridCell.of(cell) for cell in cells],
+        cells=[GridCell.model_validate(cell) for cell in cells],
         is_complete=len(found) <= CELLS_MAX,
     )
 

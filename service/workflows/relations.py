@@ -13,6 +13,7 @@ from model.accounts.rights import Right
 from service.call import Call
 from service.fields import Answer, Id
 from service.operation import operation
+from service.paging import ItemsOf
 from service.workflows.listing import permitted_head
 from service.workflows.requests import RelationQuery
 
@@ -38,7 +39,6 @@ class RelationAnswer(Answer):
 
     @classmethod
     def of(cls, relation: Relation) -> RelationAnswer:
-        """The answer for a relation."""
         return cls.model_validate(
             {
                 "workflow": RelatedWorkflow(code=relation.code, project=relation.project, name=relation.name),
@@ -51,12 +51,6 @@ class RelationAnswer(Answer):
         )
 
 
-class RelationsAnswer(Answer):
-    """Relations between workflows; without those with a workflow that the caller may not see."""
-
-    items: Sequence[RelationAnswer]
-
-
 class RelationsOfWorkflow(Answer):
     """What a workflow has to do with others; without those that the caller may not see."""
 
@@ -67,11 +61,14 @@ class RelationsOfWorkflow(Answer):
 
 
 @operation("GET", "/workflow-relations", Right.VIEW, "workflow-definitions")
-async def list_relations(call: Call, query: RelationQuery) -> RelationsAnswer:
-    """List the relations between workflows, as their current versions say."""
+async def list_relations(call: Call, query: RelationQuery) -> ItemsOf[RelationAnswer]:
+    """List the relations between workflows, as their current versions say.
+
+    Those with a workflow that the caller may not see are missing.
+    """
     found = await _relations(call, call.visible())
     wanted = [each for each in found if query.project in (None, each.project, each.named_project)]
-    return RelationsAnswer(items=[RelationAnswer.of(each) for each in wanted])
+    return ItemsOf[RelationAnswer](items=[RelationAnswer.of(each) for each in wanted])
 
 
 @operation("GET", "/workflow-definitions/{code}/relations", Right.VIEW, "workflow-definitions")

@@ -36,16 +36,11 @@ BODY_FILE = "yaml"
 """How a file that stands in a request is called in messages."""
 
 
-class ChangedWorkflow(WorkflowAnswer):
+class ChangedWorkflow(WorkflowAnswer, etag="version"):
     """A workflow after a change; a content that equals the present one makes no new version."""
 
     is_new_version: bool
     warnings: Sequence[str] = ()
-
-    @property
-    def etag(self) -> str:
-        """The version."""
-        return str(self.version)
 
 
 class ReleasedWorkflow(Answer):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, RootModel
@@ -15,6 +15,7 @@ from model.logic.catalog import LOGIC_TYPES
 from service.call import Call
 from service.fields import Answer
 from service.operation import operation
+from service.paging import ItemsOf
 from service.workflows.workflow_file import Head, TaskTypes
 
 
@@ -35,12 +36,6 @@ class TaskTypeAnswer(Answer):
     problem: str | None = None
 
 
-class TaskTypesAnswer(Answer):
-    """The task types that workers of this installation can run, and those that run in the master."""
-
-    items: Sequence[TaskTypeAnswer]
-
-
 @operation("GET", "/schema/workflow", Right.VIEW, "workflow-definitions")
 async def get_workflow_schema(call: Call) -> SchemaAnswer:
     """Show the JSON Schema of a workflow's YAML, for editors. What it does not say, `validate` does."""
@@ -54,7 +49,7 @@ async def get_workflow_schema(call: Call) -> SchemaAnswer:
 
 
 @operation("GET", "/task-types", Right.VIEW, "workflow-definitions")
-async def list_task_types(call: Call) -> TaskTypesAnswer:
+async def list_task_types(call: Call) -> ItemsOf[TaskTypeAnswer]:
     """List the task types with the JSON Schema of their parameters, in which a `${name}` may stand for any value."""
     call.visible()
     types = call.backend.task_types
@@ -63,7 +58,7 @@ async def list_task_types(call: Call) -> TaskTypesAnswer:
         for name, model in LOGIC_TYPES.items()
     ]
     on_worker = await asyncio.to_thread(lambda: [_of_worker(types, name) for name in types.known()])
-    return TaskTypesAnswer(items=sorted([*in_master, *on_worker], key=lambda each: each.name))
+    return ItemsOf[TaskTypeAnswer](items=sorted([*in_master, *on_worker], key=lambda each: each.name))
 
 
 def _of_worker(types: TaskTypes, name: str) -> TaskTypeAnswer:

@@ -87,7 +87,7 @@ class WorkflowDocument:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FileFault:
     """One problem in a file, at a line if it has one."""
 

@@ -77,7 +77,7 @@ def _head(frame: Frame, *, is_old: bool) -> Text:
 
 def _masters(frame: Frame) -> list[Column]:
     masters = frame.slots.masters
-    per_s = {each.epoch: each.per_s for each in frame.claims}
+    per_s: dict[int, float] = {each.epoch: each.per_s for each in frame.claims}
     waiting = {each.slot: each for each in frame.queue.slots}
     slots = [waiting.get(each.slot) if each.slot is not None else None for each in masters]
     states = [master_state(each) for each in masters]

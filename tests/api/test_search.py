@@ -112,6 +112,6 @@ async def test_runs_and_schedules_are_found_by_their_indexes(api: Serving, stati
         explaining: Any = Explaining(connection)
         assert len(await views.runs(explaining, "19", ["p3"], 21)) == 4
         (first, *_) = await views.workflows(connection, "workflow 77", None, 21)
-        assert len(await views.schedules(explaining, "x", [first.code], None, 21)) == 1
+        assert len(await views.schedules(explaining, "x", [first.id], None, 21)) == 1
     assert not explaining.plan.whole_tables & {"workflow_instance", "schedule"}, explaining.plan
     assert sum(explaining.plan.read.values()) <= 2_000, explaining.plan

@@ -6,7 +6,7 @@ import signal
 from datetime import UTC, datetime
 
 from dao.cluster import slot_changes
-from dao.cluster.slot_changes import SlotReason
+from dao.cluster.rows import SlotReason
 from dao.postgres.database import Database
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually

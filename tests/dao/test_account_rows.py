@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from dao.accounts import accounts, login_links, members, sessions, tokens
-from dao.accounts.accounts import Account
+from dao.accounts.rows import Account, TokenRow
 from dao.accounts.tokens import NewToken
 from model.accounts.project_limits import ProjectLimits
 from model.accounts.rights import Role, Scope
@@ -40,7 +40,7 @@ async def a_session(scene: Scene, account: AccountId, secret: bytes = SECRET) ->
         await sessions.insert(connection, account, secret, OTHER, "10.0.0.1", "Firefox")
 
 
-async def a_token(scene: Scene, account: AccountId, name: str = "ci") -> tokens.TokenRow:
+async def a_token(scene: Scene, account: AccountId, name: str = "ci") -> TokenRow:
     async with scene.writing() as connection:
         new = NewToken(name, SECRET, {Scope.RUNS_READ}, None, timedelta(days=1))
         return await tokens.insert(connection, account, new)

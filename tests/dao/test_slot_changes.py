@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from dao.cluster import slot_changes
-from dao.cluster.slot_changes import SlotReason
+from dao.cluster.rows import SlotChange, SlotReason
 from dao.postgres.database import Database
 from model.ids import Epoch
 from tests.dao.scene import Scene
@@ -21,7 +21,7 @@ async def _record(scene: Scene, *masters: Epoch, busy: tuple[Epoch, ...] = ()) -
         await slot_changes.record(writing, masters, busy)
 
 
-async def _all(database: Database, since: datetime = LONG_AGO) -> list[slot_changes.SlotChange]:
+async def _all(database: Database, since: datetime = LONG_AGO) -> list[SlotChange]:
     async with database.reading() as connection:
         return await slot_changes.between(connection, since, FAR)
 
