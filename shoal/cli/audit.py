@@ -1,4 +1,4 @@
-"""`shoal audit`: who changed what."""
+"""`shoal user audit`: who changed what."""
 
 from __future__ import annotations
 
@@ -19,9 +19,14 @@ from shoal.cli.verbs import verb
 from shoal.clients.pages import all_items
 
 
-def add_to(app: typer.Typer) -> None:
+def add_to(group: typer.Typer) -> None:
     """Add this verb."""
-    verb(app, "shoal audit", "shoal audit --actor anna --since 7d", "shoal audit --project etl --outcome DENIED")(audit)
+    verb(
+        group,
+        "shoal user audit",
+        "shoal user audit --actor anna --since 7d",
+        "shoal user audit --project etl --outcome DENIED",
+    )(audit)
 
 
 @dataclass(frozen=True)

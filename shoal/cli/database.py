@@ -212,7 +212,7 @@ async def restored(
             )
     output.say("Masters and workers may join. New ids are above all that were given.")
     if done.commands:
-        output.say(f"{counted(done.commands, 'command')} that waited: shoal errors")
+        output.say(f"{counted(done.commands, 'command')} that waited: shoal queue errors")
     if not done.runs:
         output.say("No run is unfinished.")
         return

@@ -1,4 +1,4 @@
-"""The verb `duties`: what is done once in a while for the whole cluster."""
+"""`shoal master duties`: what is done once in a while for the whole cluster."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from shoal.cli.output import Column
 from shoal.cli.verbs import verb
 
 
-def add_to(app: typer.Typer) -> None:
+def add_to_masters(group: typer.Typer) -> None:
     """Add this verb."""
-    verb(app, "shoal duties", "shoal duties --json")(duties)
+    verb(group, "shoal master duties", "shoal master duties --json")(duties)
 
 
 async def duties(call: Invocation) -> None:

@@ -1,4 +1,4 @@
-"""`shoal errors`: list, retry and delete commands that could not be handled."""
+"""`shoal queue errors/retry/delete`: commands that could not be handled."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shoal.cli import output
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import Column
 from shoal.cli.values import Params, read_values
-from shoal.cli.verbs import default_verb, verb
+from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
     from shoal.clients.client import Client
@@ -27,13 +27,11 @@ if TYPE_CHECKING:
 TYPE_LENGTH_MAX = 40
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the group `errors`, which lists when it is given no verb."""
-    group = typer.Typer(help="Commands that could not be handled, with the reason.")
-    default_verb(group, "shoal errors", "shoal errors --limit 100")(errors)
-    verb(group, "shoal errors retry 17", "shoal errors retry --all", "shoal errors retry 17 -p day=2026-01-31")(retry)
-    verb(group, "shoal errors delete 17", "shoal errors delete 17 18 19", "shoal errors delete --all")(delete)
-    app.add_typer(group, name="errors")
+def add_to(group: typer.Typer) -> None:
+    """Add these verbs."""
+    verb(group, "shoal queue errors", "shoal queue errors --limit 100")(errors)
+    verb(group, "shoal queue retry 17", "shoal queue retry --all", "shoal queue retry 17 -p day=2026-01-31")(retry)
+    verb(group, "shoal queue delete 17", "shoal queue delete 17 18 19", "shoal queue delete --all")(delete)
 
 
 async def errors(
@@ -55,7 +53,7 @@ async def errors(
         Column("BY", [each.created_by or "-" for each in found], keep=0),
         Column("REASON", [each.reason for each in found], sentence=True),
     )
-    output.hint(f"When it is fixed: shoal errors retry {found[0].id}   Delete it: shoal errors delete {found[0].id}")
+    output.hint(f"When it is fixed: shoal queue retry {found[0].id}   Delete it: shoal queue delete {found[0].id}")
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ async def retry(
         output.say(skipped.reason)
     if not asked and not refused:
         output.say("There is no error command.")
-    output.hint("What became of them: shoal errors   shoal runs")
+    output.hint("What became of them: shoal queue errors   shoal runs")
 
 
 async def delete(
@@ -126,7 +124,7 @@ async def delete(
                 await client.ask(error_commands.drop_error_commands, error_commands.ErrorCommandIds.read(ids=ids))
             ).dropped
     said = f"Deleted {counted(len(deleted), 'error command')}."
-    output.print_result(call, [str(id_) for id_ in deleted], said, "What is left: shoal errors")
+    output.print_result(call, [str(id_) for id_ in deleted], said, "What is left: shoal queue errors")
 
 
 async def _retried(

@@ -1,4 +1,4 @@
-"""`shoal file put/list/get/delete`: the files of a project that its tasks get."""
+"""`shoal project file put/list/get/delete`: the files of a project that its tasks get."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ Project = Annotated[str, typer.Option(help="Which project.")]
 FilePath = Annotated[str, typer.Argument(metavar="PATH", help="Its path in the project, such as sql/load.sql.")]
 
 
-def add_to(app: typer.Typer) -> None:
+def add_to(above: typer.Typer) -> None:
     """Add the group `file`."""
     group = typer.Typer(
         no_args_is_help=True, help="Files of a project that its tasks get: scripts, statements, modules, archives."
     )
-    verb(group, "shoal file put sql/load.sql --project sales", "shoal file put etl/", name="put")(put)
-    verb(group, "shoal file list --project sales", "shoal file list sql/", name="list")(list_all)
-    verb(group, "shoal file get sql/load.sql > load.sql", name="get")(get)
-    verb(group, "shoal file delete sql/load.sql", name="delete")(delete)
-    app.add_typer(group, name="file")
+    verb(group, "shoal project file put sql/load.sql --project sales", "shoal project file put etl/", name="put")(put)
+    verb(group, "shoal project file list --project sales", "shoal project file list sql/", name="list")(list_all)
+    verb(group, "shoal project file get sql/load.sql > load.sql", name="get")(get)
+    verb(group, "shoal project file delete sql/load.sql", name="delete")(delete)
+    above.add_typer(group, name="file")
 
 
 async def put(
@@ -81,7 +81,7 @@ async def list_all(
             cursor = page.next_cursor
             if cursor is None:
                 break
-    if not needs_table(call, found, "There is no file yet.", "Save one: shoal file put"):
+    if not needs_table(call, found, "There is no file yet.", "Save one: shoal project file put"):
         return
     table(
         Column("FILE", [each.path for each in found]),

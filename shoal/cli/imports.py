@@ -1,4 +1,4 @@
-"""`shoal import`: definitions of other schedulers as files of Shoal, with a report; nothing is saved."""
+"""`shoal workflow import`: definitions of other schedulers as files of Shoal, with a report; nothing is saved."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ class How:
     ] = False
 
 
-def add_to(app: typer.Typer) -> None:
+def add_to(above: typer.Typer) -> None:
     """Add the group `import`."""
     group = typer.Typer(
         no_args_is_help=True, help="Turn definitions of other schedulers into files; nothing is run or saved."
     )
     verb(
         group,
-        "shoal import dolphinscheduler export.json --out imported",
-        "shoal import dolphinscheduler *.json --names imported/catalog.yaml --out imported",
-        "shoal import dolphinscheduler --from-db - --out imported < url.txt",
+        "shoal workflow import dolphinscheduler export.json --out imported",
+        "shoal workflow import dolphinscheduler *.json --names imported/catalog.yaml --out imported",
+        "shoal workflow import dolphinscheduler --from-db - --out imported < url.txt",
         local=True,
     )(dolphinscheduler)
-    verb(group, "shoal import airflow dags/*.py --out imported", local=True)(airflow)
-    verb(group, "shoal import crontab crontab.txt --out imported", local=True)(crontab)
-    app.add_typer(group, name="import")
+    verb(group, "shoal workflow import airflow dags/*.py --out imported", local=True)(airflow)
+    verb(group, "shoal workflow import crontab crontab.txt --out imported", local=True)(crontab)
+    above.add_typer(group, name="import")
 
 
 async def dolphinscheduler(

@@ -1,4 +1,4 @@
-"""`shoal master`: runs one; `list` shows all with their slots, `drain` and `undrain` let one rest."""
+"""`shoal master`: runs one; its verbs list all with their slots and duties, and let one rest."""
 
 from __future__ import annotations
 
@@ -25,13 +25,18 @@ FLUSH_S_MAX = 1.0
 class _OfMasters(GroupOnDemand):
     """The verbs beside the process, which has nothing of what they need."""
 
-    modules: ClassVar = {"list": "node_lists", "drain": "draining", "undrain": "draining"}
+    modules: ClassVar = {
+        "list": "node_lists",
+        "drain": "draining",
+        "undrain": "draining",
+        "duties": "duties",
+    }
     add = "add_to_masters"
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the group `master`, which runs one when it is given no verb."""
-    group = typer.Typer(cls=_OfMasters, help="Run one master, list all with their slots, or drain one.")
+    group = typer.Typer(cls=_OfMasters, help="Run one master; list all with their slots and duties, or drain one.")
     default_verb(group, "shoal master", "shoal master --name m1", process=True)(master)
     app.add_typer(group, name="master")
 
@@ -42,7 +47,7 @@ async def master(
     host: Annotated[str | None, typer.Option(help="The address that is shown to others.")] = None,
     port: Annotated[int | None, typer.Option(help="Its port, unique on its machine; 0 = any free one.")] = None,
 ) -> None:
-    """Run one master; its verbs list all masters with their slots, and let one rest.
+    """Run one master; its verbs list all masters with their slots and duties, and let one rest.
 
     SIGTERM stops a master gracefully, a second one at once.
     """

@@ -1,4 +1,4 @@
-"""`shoal member`: who has which role in a project."""
+"""`shoal project member`: who has which role in a project."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ Project = Annotated[str, typer.Option(help="Which project.")]
 AccountName = Annotated[str, typer.Argument(metavar="NAME", help="The account.")]
 
 
-def add_to(app: typer.Typer) -> None:
+def add_to(above: typer.Typer) -> None:
     """Add the group `member`."""
     group = typer.Typer(no_args_is_help=True, help="Members of a project, each with a role.")
-    verb(group, "shoal member list --project etl", name="list")(list_all)
-    verb(group, "shoal member set anna OPERATOR --project etl", name="set")(put)
-    verb(group, "shoal member delete anna --project etl")(delete)
-    app.add_typer(group, name="member")
+    verb(group, "shoal project member list --project etl", name="list")(list_all)
+    verb(group, "shoal project member set anna OPERATOR --project etl", name="set")(put)
+    verb(group, "shoal project member delete anna --project etl")(delete)
+    above.add_typer(group, name="member")
 
 
 async def list_all(call: Invocation, project: Project = "default") -> None:
     """List the members of a project. Admins are none: they may do everything in every project."""
     async with call.client() as client:
         found = (await client.ask(project_access.list_members, project)).items
-    how = f"shoal member set NAME VIEWER|OPERATOR|EDITOR|OWNER --project {quote(project)}"
+    how = f"shoal project member set NAME VIEWER|OPERATOR|EDITOR|OWNER --project {quote(project)}"
     if not needs_table(call, found, f'Project "{project}" has no members.', f"Give it one: {how}"):
         return
     table(

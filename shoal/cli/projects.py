@@ -13,7 +13,7 @@ from model.errors import Refused
 from service.projects import projects
 from service.words import counted
 from service.workflows import workflow_file, yaml_lines
-from shoal.cli import output
+from shoal.cli import files, members, output, secrets
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import Column
 from shoal.cli.secrets import read_secret
@@ -27,7 +27,7 @@ def add_to(app: typer.Typer) -> None:
     """Add the group `project`."""
     group = typer.Typer(
         no_args_is_help=True,
-        help="What the workflows of a project share: parameters, defaults of tasks, and how long ended runs are kept.",
+        help="What the workflows of a project share: parameters, defaults, files, members, how long runs are kept.",
     )
     verb(group, "shoal project params", "shoal project params --project sales")(params)
     verb(group, "shoal project set bucket=s3://lake day=$[yyyyMMdd-1]", name="set")(set_)
@@ -39,6 +39,9 @@ def add_to(app: typer.Typer) -> None:
         "shoal project defaults --unset timeout",
     )(defaults)
     verb(group, "shoal project keep 30 --project sales", "shoal project keep 0", "shoal project keep default")(keep)
+    secrets.add_to_projects(group)
+    members.add_to(group)
+    files.add_to(group)
     app.add_typer(group, name="project")
 
 
@@ -145,7 +148,7 @@ async def keep(
     output.say(f'Ended runs of project "{found.name}" are kept {kept}.')
     if found.kept_days != 0:
         output.say("Those that ended longer ago are deleted within ten minutes, for good.")
-    output.hint("What was deleted, and when it is checked again: shoal duties")
+    output.hint("What was deleted, and when it is checked again: shoal master duties")
 
 
 def _print(call: Invocation, found: projects.ProjectPageAnswer) -> None:

@@ -1,8 +1,8 @@
-"""`shoal queue`: what waits, for a master or for a worker."""
+"""`shoal queue`: what waits, for a master or for a worker; its verbs are about commands that failed."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
@@ -10,22 +10,31 @@ from service.cluster import command_queue
 from service.words import counted, duration
 from shoal.cli import output
 from shoal.cli.invocation import Invocation
+from shoal.cli.on_demand import GroupOnDemand
 from shoal.cli.output import Column
-from shoal.cli.verbs import verb
+from shoal.cli.verbs import default_verb
 
 if TYPE_CHECKING:
     from service.cluster.members import WorkerGroupAnswer
 
 
+class _OfErrors(GroupOnDemand):
+    """The verbs beside the list, which has nothing of what they need."""
+
+    modules: ClassVar = dict.fromkeys(("errors", "retry", "delete"), "error_commands")
+
+
 def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    verb(app, "shoal queue", "shoal queue --limit 100")(queue)
+    """Add the group `queue`, which lists what waits when it is given no verb."""
+    group = typer.Typer(cls=_OfErrors, help="What waits for masters and workers, and commands that failed.")
+    default_verb(group, "shoal queue", "shoal queue --limit 100")(queue)
+    app.add_typer(group, name="queue")
 
 
 async def queue(
     call: Invocation, limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many commands.")] = 20
 ) -> None:
-    """List what waits: commands for the masters, tasks for the worker groups."""
+    """List what waits: commands for masters, tasks for worker groups; its verbs show what failed, and retry it."""
     async with call.client() as client:
         waiting = await client.ask(command_queue.get_queue, command_queue.QueueQuery(limit=limit))
     if call.as_json or not (waiting.commands or waiting.worker_groups):

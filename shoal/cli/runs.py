@@ -1,10 +1,10 @@
-"""`shoal runs`: lists runs."""
+"""`shoal runs`: lists runs; its verbs change many of them at once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
@@ -15,16 +15,27 @@ from service.words import counted, duration, plain, when
 from shoal.cli import output, run_page
 from shoal.cli.filters import RunFilters
 from shoal.cli.invocation import Invocation
+from shoal.cli.on_demand import GroupOnDemand
 from shoal.cli.output import Column
-from shoal.cli.verbs import verb
+from shoal.cli.verbs import default_verb
 
 if TYPE_CHECKING:
     from service.runs.answers import RunAnswer
 
 
+class _OfRuns(GroupOnDemand):
+    """The verbs beside the list, which has nothing of what they need."""
+
+    modules: ClassVar = dict.fromkeys(("rerun", "rerun-failed", "pause", "stop", "resume"), "bulk")
+
+
 def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    verb(app, "shoal runs", "shoal runs --state failure --since 1d", "shoal runs --trigger schedule --q timeout")(runs)
+    """Add the group `runs`, which lists when it is given no verb."""
+    group = typer.Typer(cls=_OfRuns, help="List runs; change many at once.")
+    default_verb(
+        group, "shoal runs", "shoal runs --state failure --since 1d", "shoal runs --trigger schedule --q timeout"
+    )(runs)
+    app.add_typer(group, name="runs")
 
 
 async def runs(
@@ -33,7 +44,7 @@ async def runs(
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most this many, newest first.")] = 20,
     children: Annotated[bool, typer.Option("--children", help="Also show child runs, each with its parent.")] = False,
 ) -> None:
-    """List runs, newest first.
+    """List runs, newest first; the verbs of `runs` change many at once.
 
     Child runs (of SUB_PROCESS and DYNAMIC tasks) only with --children, --workflow, --q, --serial-key or
     --trigger parent.
@@ -63,7 +74,7 @@ async def runs(
         after = f"; {counted(left, 'date')} after it" if left else ""
         output.say(
             f"A backfill of {plain(each.workflow or '')} stopped: its command for {plain(when_)} was refused: "
-            f"{plain(each.reason)}{after}; go on: shoal errors retry {each.command_id}"
+            f"{plain(each.reason)}{after}; go on: shoal queue retry {each.command_id}"
         )
     if hidden:
         output.say(hidden)

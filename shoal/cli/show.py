@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from model.errors import Refused
 from model.runs.elements import ELEMENTS_MAX
 from model.runs.states import TaskState
 from service.cluster import clock
 from service.explain.answer import task_named
 from service.runs import elements as elements_of_tasks
-from service.runs import requests, showing
-from shoal.cli import output, run_page
+from service.runs import requests, showing, story_answers
+from shoal.cli import output, run_events, run_page
 from shoal.cli.invocation import Invocation
 from shoal.cli.values import AnyProject, RunName
 from shoal.cli.verbs import verb
@@ -25,33 +28,55 @@ if TYPE_CHECKING:
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb."""
-    verb(app, "shoal show @last", "shoal show hello", "shoal show 1042")(show)
+    verb(app, "shoal show @last", "shoal show hello", "shoal show 1042 --events")(show)
 
 
-async def show(
-    call: Invocation,
-    run: RunName,
-    project: AnyProject = None,
+@dataclass(frozen=True)
+class Shown:
+    """What is shown of the run."""
+
+    events: Annotated[bool, typer.Option("--events", help="Instead list what happened to it, in order.")] = False
     elements: Annotated[
         str | None, typer.Option("--elements", metavar="TASK", help="Instead list the elements of this task.")
-    ] = None,
+    ] = None
     state: Annotated[
         list[TaskState] | None, typer.Option(case_sensitive=False, help="Only elements in this state; may be repeated.")
-    ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Also show attempts that no longer count.")] = False,
-) -> None:
-    """Show one run: its tasks, every attempt, and the tree of what waits for what; or the elements of one task."""
+    ] = None
+    everything: Annotated[bool, typer.Option("--all", help="Also show attempts that no longer count.")] = False
+
+    def check(self) -> None:
+        """Raises `Refused` for two lists."""
+        if self.events and self.elements is not None:
+            raise Refused("--events and --elements are two lists; keep one of them")
+
+
+async def show(call: Invocation, run: RunName, shown: Shown, project: AnyProject = None) -> None:
+    """Show one run: its tasks, every attempt, and the tree of what waits for what; or its events, or elements."""
+    shown.check()
     async with call.client() as client:
         now = (await client.ask(clock.read_clock)).now
         found = await client.ask(showing.find_run, requests.RunReference.read(name=run, project=project))
-        if elements is not None:
-            await _show_elements(call, client, found, elements, state)
+        if shown.elements is not None:
+            await _show_elements(call, client, found, shown.elements, shown.state)
+            return
+        if shown.events:
+            await _show_events(call, client, found, now)
             return
         page = await client.ask(showing.get_run, found.id)
     if call.as_json:
         output.print_json(output.answer_fields(page))
         return
-    run_page.print_run(page, now, utc=call.utc, everything=everything)
+    run_page.print_run(page, now, utc=call.utc, everything=shown.everything)
+
+
+async def _show_events(call: Invocation, client: Client, run: RunAnswer, now: datetime) -> None:
+    """Print what happened to a run, in order."""
+    events = (await client.ask(story_answers.get_story, run.id)).events
+    if call.as_json:
+        output.print_json([output.answer_fields(event) for event in events])
+        return
+    run_events.print_events(events, now, utc=call.utc)
+    output.hint(f"Its tasks: shoal show {run.id}   Why it does not move: shoal why {run.id}")
 
 
 async def _show_elements(

@@ -1,4 +1,4 @@
-"""`shoal stream restart/rebalance`: long-lived work is started again, or moved to other workers."""
+"""`shoal task restart` and `shoal worker rebalance`: streams are started again, or moved to other workers."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ Tasks = Annotated[list[str] | None, typer.Option("--task", help="Only this strea
 Group = Annotated[str | None, typer.Argument(help="A worker group; else all that have streams.", metavar="[GROUP]")]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the group `stream`."""
-    group = typer.Typer(no_args_is_help=True, help="Tasks that run until they are stopped: restart or move them.")
-    verb(group, "shoal stream restart @last", "shoal stream restart crawl --task news")(restart)
-    verb(group, "shoal stream rebalance", "shoal stream rebalance default")(rebalance)
-    app.add_typer(group, name="stream")
+def add_to_tasks(group: typer.Typer) -> None:
+    """Add the verb that restarts streams."""
+    verb(group, "shoal task restart @last", "shoal task restart crawl --task news")(restart)
+
+
+def add_to_workers(group: typer.Typer) -> None:
+    """Add the verb that moves streams."""
+    verb(group, "shoal worker rebalance", "shoal worker rebalance default")(rebalance)
 
 
 async def restart(call: Invocation, run: RunName, project: AnyProject = None, task: Tasks = None) -> None:

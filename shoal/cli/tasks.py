@@ -1,4 +1,4 @@
-"""`shoal tasks`: lists attempts of tasks."""
+"""`shoal task`: lists attempts of tasks; its other verbs change the result of one, and restart streams."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from model.runs.states import TaskState
 from service.cluster import clock
 from service.runs import attempts, requests
 from service.words import duration, plain, when
-from shoal.cli import output
+from shoal.cli import marking, output, streams
 from shoal.cli.filters import Filters
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import Column
@@ -24,11 +24,20 @@ if TYPE_CHECKING:
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    verb(app, "shoal tasks --state failure --since 1d", "shoal tasks --worker w1 --state running_execution")(tasks)
+    """Add the group `task`."""
+    group = typer.Typer(no_args_is_help=True, help="Tasks of all runs: list, force a success, restart streams.")
+    verb(
+        group,
+        "shoal task list --state failure --since 1d",
+        "shoal task list --worker w1 --state running_execution",
+        name="list",
+    )(list_all)
+    marking.add_to(group)
+    streams.add_to_tasks(group)
+    app.add_typer(group, name="task")
 
 
-async def tasks(
+async def list_all(
     call: Invocation,
     filters: Filters,
     state: Annotated[

@@ -1,4 +1,4 @@
-"""`shoal token`: what programs send instead of a login."""
+"""`shoal user token`: what programs send instead of a login."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 User = Annotated[str | None, typer.Option(help="Whose; else that of the caller.", metavar="NAME")]
 
 
-def add_to(app: typer.Typer) -> None:
+def add_to(above: typer.Typer) -> None:
     """Add the group `token`."""
     group = typer.Typer(no_args_is_help=True, help="Tokens: what programs send instead of a login.")
-    verb(group, "shoal token list", "shoal token list --user anna", name="list")(list_all)
+    verb(group, "shoal user token list", "shoal user token list --user anna", name="list")(list_all)
     verb(
         group,
-        "shoal token make ci --scope runs:write --server https://shoal.example.org",
-        "shoal token make deploy --user anna --scope definitions:write --project etl --expires-in 30d",
+        "shoal user token make ci --scope runs:write --server https://shoal.example.org",
+        "shoal user token make deploy --user anna --scope definitions:write --project etl --expires-in 30d",
     )(make)
-    verb(group, "shoal token revoke 12 --user anna")(revoke)
-    app.add_typer(group, name="token")
+    verb(group, "shoal user token revoke 12 --user anna")(revoke)
+    above.add_typer(group, name="token")
 
 
 async def list_all(call: Invocation, user: User = None) -> None:
@@ -45,7 +45,7 @@ async def list_all(call: Invocation, user: User = None) -> None:
             lambda size, cursor: client.ask(own_tokens.list_tokens, account, pages.PageQuery(limit=size, cursor=cursor))
         )
         now = (await client.ask(clock.read_clock)).now
-    if not needs_table(call, found, "There is no token.", "Make one: shoal token make NAME --scope runs:write"):
+    if not needs_table(call, found, "There is no token.", "Make one: shoal user token make NAME --scope runs:write"):
         return
 
     def ends(token: own_tokens.TokenAnswer) -> str:
@@ -66,7 +66,7 @@ async def list_all(call: Invocation, user: User = None) -> None:
         Column("ENDS", [ends(each) for each in found], right=True),
         Column("USED", [used(each) for each in found], keep=0),
     )
-    hint("End one: shoal token revoke ID")
+    hint("End one: shoal user token revoke ID")
 
 
 async def make(
@@ -91,7 +91,7 @@ async def make(
 
 async def revoke(
     call: Invocation,
-    token: Annotated[int, typer.Argument(metavar="ID", help="Which; `shoal token list` shows it.")],
+    token: Annotated[int, typer.Argument(metavar="ID", help="Which; `shoal user token list` shows it.")],
     user: User = None,
 ) -> None:
     """End a token."""

@@ -1,4 +1,4 @@
-"""`shoal user`: who may log in."""
+"""`shoal user`: who may log in; with the tokens of an account, and what each did."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from service import paging as pages
 from service.accounts import people
 from service.cluster import clock
 from service.words import when
+from shoal.cli import audit, tokens
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import Column, answer_fields, hint, needs_table, print_result, table
 from shoal.cli.secrets import read_secret
@@ -26,7 +27,9 @@ AccountName = Annotated[str, typer.Argument(metavar="NAME", help="The account.")
 
 def add_to(app: typer.Typer) -> None:
     """Add the group `user`."""
-    group = typer.Typer(no_args_is_help=True, help="Accounts: who may log in, and who is an admin.")
+    group = typer.Typer(
+        no_args_is_help=True, help="Accounts: who may log in, with which tokens, who is an admin, and who changed what."
+    )
     verb(group, "shoal user list", name="list")(list_all)
     verb(group, "shoal user add anna", "shoal user add ada --admin")(add)
     verb(group, "shoal user link anna")(link)
@@ -34,6 +37,8 @@ def add_to(app: typer.Typer) -> None:
     verb(group, "shoal user disable anna")(disable)
     verb(group, "shoal user enable anna")(enable)
     verb(group, "shoal user admin anna", "shoal user admin anna --no")(admin)
+    tokens.add_to(group)
+    audit.add_to(group)
     app.add_typer(group, name="user")
 
 
@@ -130,4 +135,4 @@ def _state(user: people.UserAnswer) -> str:
 
 
 def _role_hint(name: str) -> str:
-    return f"Give it a role in a project: shoal member set {quote(name)} OPERATOR --project NAME"
+    return f"Give it a role in a project: shoal project member set {quote(name)} OPERATOR --project NAME"

@@ -67,7 +67,6 @@ def verb(
     app: typer.Typer,
     *examples: str,
     name: str | None = None,
-    hidden: bool = False,
     passes_on: bool = False,
     local: bool = False,
     process: bool = False,
@@ -78,7 +77,6 @@ def verb(
         app: the command or group that it belongs to.
         examples: whole command lines, shown first in the help.
         name: if it differs from the function's.
-        hidden: not listed in the help (a second name of a verb).
         passes_on: whether unknown options are arguments, for another program.
         local: whether it works on this machine, or on the database itself, and not through an API.
         process: whether it is one of Shoal's processes, which run on this machine until they are stopped.
@@ -90,7 +88,6 @@ def verb(
             name or run.__name__.replace("_", "-"),
             help=long,
             short_help=short,
-            hidden=hidden,
             context_settings={"ignore_unknown_options": True} if passes_on else None,
         )(_command(run, local=local, process=process))
         return run

@@ -1,4 +1,4 @@
-"""`shoal worker`: runs one; `list` shows all, `drain` and `undrain` let one rest."""
+"""`shoal worker`: runs one; its verbs list all, let one rest, and spread streams."""
 
 from __future__ import annotations
 
@@ -22,7 +22,12 @@ from worker import server
 class _OfWorkers(GroupOnDemand):
     """The verbs beside the process, which has nothing of what they need."""
 
-    modules: ClassVar = {"list": "node_lists", "drain": "draining", "undrain": "draining"}
+    modules: ClassVar = {
+        "list": "node_lists",
+        "drain": "draining",
+        "undrain": "draining",
+        "rebalance": "streams",
+    }
     add = "add_to_workers"
 
 
@@ -48,7 +53,7 @@ async def worker(
     capacity: Annotated[int | None, typer.Option(help="Tasks that it runs at once.")] = None,
     folder: Annotated[Path | None, typer.Option(help="Where its logs and work folders are.")] = None,
 ) -> None:
-    """Run one worker; its verbs list all workers, and let one rest.
+    """Run one worker; its verbs list all workers, let one rest, and spread streams.
 
     SIGTERM lets the tasks of a worker end first, for a while; a second one ends it at once.
     """

@@ -17,7 +17,7 @@ from service.workflows import content as workflow_content
 from service.workflows import listing, requests, workflow_warnings
 from service.workflows.typed_names import typed
 from shoal import workflow_files
-from shoal.cli import workflow_release, workflow_versions
+from shoal.cli import imports, workflow_release, workflow_versions
 from shoal.cli.completion import complete_workflow
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import Column, answer_fields, hint, needs_table, print_json, say, state, table
@@ -37,7 +37,8 @@ LIST_MAX = 10_000
 def add_to(app: typer.Typer) -> None:
     """Add the group `workflow`."""
     group = typer.Typer(
-        no_args_is_help=True, help="Save workflow definitions from YAML files; list, show and compare them."
+        no_args_is_help=True,
+        help="Save workflow definitions from YAML files; list, show and compare them; import those of others.",
     )
     verb(group, "shoal workflow apply examples/hello.yaml")(apply)
     verb(group, "shoal workflow check examples/hello.yaml")(check)
@@ -45,6 +46,7 @@ def add_to(app: typer.Typer) -> None:
     verb(group, "shoal workflow show hello")(show)
     workflow_versions.add_to(group)
     workflow_release.add_to(group)
+    imports.add_to(group)
     app.add_typer(group, name="workflow")
 
 

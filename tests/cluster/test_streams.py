@@ -378,7 +378,7 @@ async def test_streams_below_another_run_are_paused_resumed_and_stopped_with_it(
     cluster.start(2)
     states = "SELECT state FROM workflow_instance ORDER BY id"
     await eventually(lambda: _spread(cluster), within_s=20, until=[2])
-    assert "its child runs have streams, and it has none itself; shoal stream restart 2" in await _says(
+    assert "its child runs have streams, and it has none itself; shoal task restart 2" in await _says(
         cluster, "stream", "restart", "1"
     )
     await asyncio.to_thread(cluster.shoal, "pause", "1", "--wait")

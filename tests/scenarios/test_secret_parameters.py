@@ -124,7 +124,8 @@ async def test_no_table_log_or_answer_has_a_secret_in_clear(
     assert asked.code == 0, asked.err
     answers = await shoal.each(
         "workflow show flow --json", "workflow show flow", f"show {run} --json", f"show {run}", f"log {run}/b",
-        f"show {child} --json", "schedule list --json", "errors --json", "runs --json", "why flow", f"log {run}/a",
+        f"show {child} --json", "schedule list --json", "queue errors --json", "runs --json", "why flow",
+        f"log {run}/a",
     )  # fmt: skip
     said = "".join(each.out + each.err for each in (saved, again, ran, scheduled, asked, *answers))
     assert CANARY not in said
@@ -150,7 +151,7 @@ async def test_a_secret_given_in_clear_by_sql_is_refused_and_not_kept(secret_eng
         command = secret_engine.ask("START_PROCESS", code, params={"password": "canary-4711", "other": "1"})
         sentence = await secret_engine.refused(command)
         assert sentence.startswith('parameter "password" is SECRET and was given in clear, which nobody stores; give')
-        assert "shoal secret seal password" in sentence
+        assert "shoal project seal password" in sentence
         kept = cluster.one("SELECT params FROM error_command WHERE command_id = %s", command)
         assert json.loads(kept) == {"password": "******", "other": "1"}
         run = await secret_engine.run(code, params={"password": seal("password", "canary-4711", vault, "default")})

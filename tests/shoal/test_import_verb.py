@@ -1,4 +1,4 @@
-"""`shoal import`: what it writes, and what it never writes over."""
+"""`shoal workflow import`: what it writes, and what it never writes over."""
 
 from __future__ import annotations
 

@@ -61,6 +61,6 @@ async def test_the_lists_take_the_filters_of_the_api(database_url: str, sql: Any
     ):
         answer = await shoal(*f"runs {filters} --json".split())
         assert [each["id"] for each in answer.json] == found, (filters, answer.err)
-    attempts, refused = await shoal.each("tasks --q 3 --json", "runs --parameter dt")
+    attempts, refused = await shoal.each("task list --q 3 --json", "runs --parameter dt")
     assert [each["id"] for each in attempts.json] == ["3"]
     assert (refused.code, "parameter" in refused.err) == (2, True), refused.err
