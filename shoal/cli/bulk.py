@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from model.errors import Refused, Unavailable
+from model.errors import Refused
 from model.runs.bulk import BulkAction
 from service.runs import bulk as bulk_changes
 from service.runs import bulk_operations as operations
 from service.runs import requests
 from service.words import counted, plain
 from shoal.cli import exit_codes, output
-from shoal.cli.command_result import wait_limit_s
+from shoal.cli.command_result import tell_away, wait_limit_s
 from shoal.cli.filters import RunFilters
 from shoal.cli.invocation import Invocation
 from shoal.cli.values import Timeout
@@ -120,13 +119,6 @@ async def _follow(
     Raises `NotDone` after `within_s` seconds."""
     if not asked.command_ids and asked.operation_id is None:
         return None
-    said = False
-
-    def is_away(error: Unavailable) -> None:
-        nonlocal said
-        if not said:
-            sys.stderr.write(f"shoal: {error}; the wait goes on\n")
-        said = True
 
     async def read() -> bulk_changes.CommandsProgress | operations.OperationAnswer | None:
         if asked.operation_id is not None:
@@ -137,7 +129,7 @@ async def _follow(
 
     try:
         async with asyncio.timeout(within_s):
-            return await poll(read, is_away)
+            return await poll(read, tell_away)
     except TimeoutError:
         raise NotDone(f"not all taken after {within_s:g} s; the commands stay: shoal queue") from None
 

@@ -12,7 +12,7 @@ from model.errors import Refused
 from shoal.cli import output, secrets
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import Column
-from shoal.cli.verbs import verb
+from shoal.cli.verbs import new_group, verb
 from shoal.config import settings_list
 
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder; it is made if it does not exist.")]
@@ -20,15 +20,13 @@ Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder; it 
 
 def add_to(app: typer.Typer) -> None:
     """Add the group `config`."""
-    group = typer.Typer(
-        no_args_is_help=True,
-        help="The settings in effect here, the keys of secrets, and files for Grafana and Prometheus.",
+    group = new_group(
+        app, "config", "The settings in effect here, the keys of secrets, and files for Grafana and Prometheus."
     )
     verb(group, "shoal config show", "shoal config show --json", local=True)(show)
     secrets.add_to_config(group)
     verb(group, "shoal config grafana --out grafana", local=True)(grafana)
     verb(group, "shoal config prometheus --out prometheus", local=True)(prometheus)
-    app.add_typer(group, name="config")
 
 
 async def show(call: Invocation) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,19 +12,32 @@ from model.choices import FailureStrategy, Priority
 from model.errors import Refused
 from model.runs.command_moves import CommandType
 from service import paging as pages
-from service.cluster import clock
 from service.runs import corrected_command, error_commands, requests
-from service.words import counted, when
+from service.words import counted
 from shoal.cli import output
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column
+from shoal.cli.listing import Field, Listing
 from shoal.cli.values import Params, read_values
 from shoal.cli.verbs import verb
+from shoal.clients.pages import EVERYTHING, all_items
 
 if TYPE_CHECKING:
     from shoal.clients.client import Client
 
 TYPE_LENGTH_MAX = 40
+ERRORS: Listing[error_commands.ErrorCommandAnswer] = Listing(
+    (
+        Field("COMMAND", lambda each: each.id, right=True),
+        Field("TYPE", lambda each: each.type[:TYPE_LENGTH_MAX], keep=2),
+        Field("WORKFLOW", lambda each: each.workflow_code or "-", keep=1, right=True),
+        Field("REFUSED", lambda each: each.refused_at, keep=3, right=True),
+        Field("BY", lambda each: each.created_by or "-", keep=0),
+        Field("REASON", lambda each: each.reason, sentence=True),
+    ),
+    none="There is no error command.",
+    first="What waits: shoal queue   What ran: shoal runs",
+    then=lambda first: f"When it is fixed: shoal queue retry {first.id}   Delete it: shoal queue delete {first.id}",
+)
 
 
 def add_to(group: typer.Typer) -> None:
@@ -40,20 +53,7 @@ async def errors(
 ) -> None:
     """List the commands that could not be handled, newest first, each with the reason."""
     async with call.client() as client:
-        now = (await client.ask(clock.read_clock)).now
-        found = [each async for each in _error_commands(client, limit)]
-    others = "What waits: shoal queue   What ran: shoal runs"
-    if not output.needs_table(call, found, "There is no error command.", others):
-        return
-    output.table(
-        Column("COMMAND", [each.id for each in found], right=True),
-        Column("TYPE", [each.type[:TYPE_LENGTH_MAX] for each in found], keep=2),
-        Column("WORKFLOW", [each.workflow_code or "-" for each in found], keep=1, right=True),
-        Column("REFUSED", [when(each.refused_at, now, utc=call.utc) for each in found], keep=3, right=True),
-        Column("BY", [each.created_by or "-" for each in found], keep=0),
-        Column("REASON", [each.reason for each in found], sentence=True),
-    )
-    output.hint(f"When it is fixed: shoal queue retry {found[0].id}   Delete it: shoal queue delete {found[0].id}")
+        await ERRORS.show(call, client, await _error_commands(client, limit))
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ async def delete(
         raise Refused("say which error commands to delete: their ids, or --all")
     deleted: list[int] = []
     async with call.client() as client:
-        for ids in _pages(commands or [each.id async for each in _error_commands(client)]):
+        for ids in _pages(commands or [each.id for each in await _error_commands(client)]):
             deleted += (
                 await client.ask(error_commands.drop_error_commands, error_commands.ErrorCommandIds.read(ids=ids))
             ).dropped
@@ -133,7 +133,7 @@ async def _retried(
     """Retry these, or all that there are, in the order in which they were created."""
     asked: list[error_commands.RetriedAnswer] = []
     refused: list[error_commands.SkippedAnswer] = []
-    for ids in _pages(commands or [each.id async for each in _error_commands(client)]):
+    for ids in _pages(commands or [each.id for each in await _error_commands(client)]):
         body = error_commands.RetryCommands.read(ids=ids, skip_refused=commands is None)
         found = await client.ask(error_commands.retry_error_commands, body)
         asked += found.retried
@@ -141,17 +141,9 @@ async def _retried(
     return asked, refused
 
 
-async def _error_commands(client: Client, limit: int | None = None) -> AsyncIterator[error_commands.ErrorCommandAnswer]:
+async def _error_commands(client: Client, limit: int = EVERYTHING) -> list[error_commands.ErrorCommandAnswer]:
     """The error commands, newest first; at most `limit`."""
-    cursor, left = None, limit
-    while left is None or left > 0:
-        size = pages.LIMIT_MAX if left is None else min(left, pages.LIMIT_MAX)
-        page = await client.ask(error_commands.list_error_commands, pages.PageQuery.read(limit=size, cursor=cursor))
-        for each in page.items:
-            yield each
-        left = None if left is None else left - size
-        if (cursor := page.next_cursor) is None:
-            return
+    return await all_items(lambda page: client.ask(error_commands.list_error_commands, page), pages.PageQuery(), limit)
 
 
 def _pages(ids: Sequence[int]) -> Iterator[list[int]]:

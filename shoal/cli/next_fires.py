@@ -13,10 +13,10 @@ from model.errors import NotFound, Refused
 from model.time import zones
 from service.schedules import fire_times, schedule_listing, schedule_requests
 from service.words import exact
-from service.workflows import listing, requests
 from service.workflows.typed_names import typed
 from shoal.cli.completion import complete_workflow
 from shoal.cli.invocation import Invocation
+from shoal.cli.named import workflow_named
 from shoal.cli.output import Column, answer_fields, hint, print_json, say, table
 from shoal.cli.values import AnyProject
 from shoal.cli.verbs import verb
@@ -77,7 +77,7 @@ def _show_cron(call: Invocation, text: str, zone: str, number: int) -> None:
 
 async def _show_workflow(call: Invocation, name: str, project: str, number: int) -> None:
     async with call.client() as client:
-        head = await client.ask(listing.find_workflow, requests.WorkflowReference.read(name=name, project=project))
+        head = await workflow_named(client, name, project)
         found = await client.ask(
             schedule_listing.list_fires, schedule_requests.FiresQuery(workflow_code=head.code, count=number)
         )

@@ -100,6 +100,11 @@ class GroupOnDemand(TyperGroup):
         self.commands = cast(dict[str, Any], VerbsOnDemand(self.modules, self.add))  # Typer gives it none
 
 
+def group_of(modules: Mapping[str, str], add: str) -> type[GroupOnDemand]:
+    """The class of a group with these verbs; see `VerbsOnDemand`."""
+    return type("GroupOfModules", (GroupOnDemand,), {"modules": modules, "add": add})
+
+
 class Verbs(GroupOnDemand):
     """The command `shoal` itself."""
 

@@ -18,16 +18,17 @@ from shoal.cli.invocation import Invocation
 from shoal.cli.output import Column
 from shoal.cli.secrets import read_secret
 from shoal.cli.values import read_values
-from shoal.cli.verbs import verb
+from shoal.cli.verbs import new_group, verb
 
 Project = Annotated[str, typer.Option(help="Which project.")]
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the group `project`."""
-    group = typer.Typer(
-        no_args_is_help=True,
-        help="What the workflows of a project share: parameters, defaults, files, members, how long runs are kept.",
+    group = new_group(
+        app,
+        "project",
+        "What the workflows of a project share: parameters, defaults, files, members, how long runs are kept.",
     )
     verb(group, "shoal project params", "shoal project params --project sales")(params)
     verb(group, "shoal project set bucket=s3://lake day=$[yyyyMMdd-1]", name="set")(set_)
@@ -42,7 +43,6 @@ def add_to(app: typer.Typer) -> None:
     secrets.add_to_projects(group)
     members.add_to(group)
     files.add_to(group)
-    app.add_typer(group, name="project")
 
 
 async def params(call: Invocation, project: Project = "default") -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,7 +11,6 @@ from service.cluster import command_queue
 from service.words import counted, duration
 from shoal.cli import output
 from shoal.cli.invocation import Invocation
-from shoal.cli.on_demand import GroupOnDemand
 from shoal.cli.output import Column
 from shoal.cli.verbs import default_verb
 
@@ -18,17 +18,14 @@ if TYPE_CHECKING:
     from service.cluster.members import WorkerGroupAnswer
 
 
-class _OfErrors(GroupOnDemand):
-    """The verbs beside the list, which has nothing of what they need."""
-
-    modules: ClassVar = dict.fromkeys(("errors", "retry", "delete"), "error_commands")
-
-
 def add_to(app: typer.Typer) -> None:
     """Add the group `queue`, which lists what waits when it is given no verb."""
-    group = typer.Typer(cls=_OfErrors, help="What waits for masters and workers, and commands that failed.")
-    default_verb(group, "shoal queue", "shoal queue --limit 100")(queue)
-    app.add_typer(group, name="queue")
+    default_verb(
+        app,
+        "shoal queue",
+        "shoal queue --limit 100",
+        beside=dict.fromkeys(("errors", "retry", "delete"), "error_commands"),
+    )(queue)
 
 
 async def queue(
@@ -87,15 +84,18 @@ def _why_none(waiting: command_queue.QueueAnswer) -> str:
 def _print_groups(waiting: command_queue.QueueAnswer) -> None:
     count = sum(each.waiting for each in waiting.worker_groups)
     output.say(f"Waiting for a worker: {counted(count, 'task')}.")
-    groups = waiting.worker_groups
-    output.table(
+    output.table(*group_columns(waiting.worker_groups), indent=2)
+
+
+def group_columns(groups: Sequence[WorkerGroupAnswer]) -> list[Column]:
+    """What waits for each worker group, and who takes it."""
+    return [
         Column("GROUP", [each.worker_group for each in groups]),
         Column("WAITING", [each.waiting for each in groups], right=True),
-        Column("OLDEST", [duration(each.oldest_s) for each in groups], right=True),
-        Column("RUNNING", [each.running for each in groups], right=True),
-        Column("WORKERS", [_serving(each) for each in groups], right=True),
-        indent=2,
-    )
+        Column("OLDEST", [duration(each.oldest_s) for each in groups], right=True, keep=3),
+        Column("RUNNING", [each.running for each in groups], right=True, keep=2),
+        Column("WORKERS", [_serving(each) for each in groups], right=True, keep=4),
+    ]
 
 
 def _serving(group: WorkerGroupAnswer) -> str:

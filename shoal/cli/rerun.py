@@ -8,9 +8,10 @@ import typer
 
 from model.errors import Refused
 from model.runs.states import WorkflowState
-from service.runs import control, requests, showing
+from service.runs import control, requests
 from shoal.cli.command_result import TAKEN_WITHIN_S, name_of, report_change, tell_newer
 from shoal.cli.invocation import Invocation
+from shoal.cli.named import run_named
 from shoal.cli.values import AnyProject, Depend, RunName, Wait
 from shoal.cli.verbs import verb
 
@@ -57,7 +58,7 @@ async def rerun(
     if newest:
         what = f"{what} with the newest version" if failed or task else "goes on with the newest version"
     async with call.client() as client:
-        found = await client.ask(showing.find_run, requests.RunReference.read(name=run, project=project))
+        found = await run_named(client, run, project)
         request = requests.RerunRun.read(failed=failed, tasks=task, depend=depend, newest=newest)
         asked = await client.ask(control.rerun_run, found.id, request, requests.WaitQuery(wait=TAKEN_WITHIN_S))
         tell_newer(found, asked)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,7 +15,6 @@ from service.words import counted, duration, plain, when
 from shoal.cli import output, run_page
 from shoal.cli.filters import RunFilters
 from shoal.cli.invocation import Invocation
-from shoal.cli.on_demand import GroupOnDemand
 from shoal.cli.output import Column
 from shoal.cli.verbs import default_verb
 
@@ -23,19 +22,15 @@ if TYPE_CHECKING:
     from service.runs.answers import RunAnswer
 
 
-class _OfRuns(GroupOnDemand):
-    """The verbs beside the list, which has nothing of what they need."""
-
-    modules: ClassVar = dict.fromkeys(("rerun", "rerun-failed", "pause", "stop", "resume"), "bulk")
-
-
 def add_to(app: typer.Typer) -> None:
     """Add the group `runs`, which lists when it is given no verb."""
-    group = typer.Typer(cls=_OfRuns, help="List runs; change many at once.")
     default_verb(
-        group, "shoal runs", "shoal runs --state failure --since 1d", "shoal runs --trigger schedule --q timeout"
+        app,
+        "shoal runs",
+        "shoal runs --state failure --since 1d",
+        "shoal runs --trigger schedule --q timeout",
+        beside=dict.fromkeys(("rerun", "rerun-failed", "pause", "stop", "resume"), "bulk"),
     )(runs)
-    app.add_typer(group, name="runs")
 
 
 async def runs(
@@ -68,7 +63,7 @@ async def runs(
     how = hidden or "Start one: shoal run NAME   What can be started: shoal workflow list"
     if not output.needs_table(call, runs, none, how):
         return
-    _print_runs(call, runs, now)
+    output.table(*run_columns(runs, now, utc=call.utc))
     for each in refused:
         when_, left = (each.dates[0], len(each.dates) - 1) if each.dates else ("its next date", 0)
         after = f"; {counted(left, 'date')} after it" if left else ""
@@ -82,11 +77,12 @@ async def runs(
     output.hint(f"See one: shoal show {first}   Why it does not move: shoal why {first}")
 
 
-def _print_runs(call: Invocation, found: Sequence[RunAnswer], now: datetime) -> None:
-    times = [run_page.run_time(run, utc=call.utc) for run in found]
+def run_columns(found: Sequence[RunAnswer], now: datetime, *, utc: bool) -> list[Column]:
+    """Each run, and why it is as it is."""
+    times = [run_page.run_time(run, utc=utc) for run in found]
     parents = ["/".join(str(part) for part in (run.parent_id, run.parent_task) if part) or "-" for run in found]
     has_projects = len({run.project for run in found}) > 1
-    output.table(
+    return [
         Column("RUN", [run.id for run in found], right=True),
         *([Column("PARENT", parents)] if any(run.parent_id for run in found) else []),
         *([Column("PROJECT", [run.project or "-" for run in found], keep=6)] if has_projects else []),
@@ -94,8 +90,8 @@ def _print_runs(call: Invocation, found: Sequence[RunAnswer], now: datetime) -> 
         Column("VERSION", [run.version for run in found], keep=1, right=True),
         Column("STATE", [output.state(run.state) for run in found]),
         *([Column("FOR", [time or "-" for time in times], keep=5)] if any(times) else []),
-        Column("STARTED", [when(run.started_at, now, utc=call.utc) for run in found], keep=4, right=True),
+        Column("STARTED", [when(run.started_at, now, utc=utc) for run in found], keep=4, right=True),
         Column("TOOK", [duration(run.took_s) for run in found], keep=3, right=True),
         Column("MASTER", [run.master or "-" for run in found], keep=0),
         Column("WHY", [run_page.said_why(run) for run in found], keep=2, sentence=True),
-    )
+    ]

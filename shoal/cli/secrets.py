@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -39,6 +40,24 @@ def read_secret(what: str) -> str:
         return sys.stdin.buffer.read().decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
         raise Refused(f"the {what} on standard input is no UTF-8 text") from None
+
+
+def read_url(given: str, has_secret: Callable[[str], object], instead: str) -> str:
+    """The URL of an argument; `-`: from standard input. Raises `Refused` for an argument with a secret in it.
+
+    Args:
+        given: the argument.
+        has_secret: whether a URL has one.
+        instead: what to do then.
+    """
+    if given == "-":
+        return read_secret("URL").strip()
+    if has_secret(given):
+        raise Refused(
+            "the URL contains what may be a secret, and everybody on this machine can read the arguments of a command: "
+            f"{instead} and give it on standard input"
+        )
+    return given.strip()
 
 
 async def add_key(

@@ -17,6 +17,7 @@ from service.runs import elements as elements_of_tasks
 from service.runs import requests, showing, story_answers
 from shoal.cli import output, run_events, run_page
 from shoal.cli.invocation import Invocation
+from shoal.cli.named import run_named
 from shoal.cli.values import AnyProject, RunName
 from shoal.cli.verbs import verb
 from shoal.clients.pages import all_items
@@ -55,7 +56,7 @@ async def show(call: Invocation, run: RunName, shown: Shown, project: AnyProject
     shown.check()
     async with call.client() as client:
         now = (await client.ask(clock.read_clock)).now
-        found = await client.ask(showing.find_run, requests.RunReference.read(name=run, project=project))
+        found = await run_named(client, run, project)
         if shown.elements is not None:
             await _show_elements(call, client, found, shown.elements, shown.state)
             return
@@ -84,12 +85,7 @@ async def _show_elements(
 ) -> None:
     """Print the elements of one task that have begun, in their order."""
     asked = requests.ElementQuery.read(task=task, state=states)
-    found = await all_items(
-        lambda size, cursor: client.ask(
-            elements_of_tasks.list_elements, run.id, asked.model_copy(update={"limit": size, "cursor": cursor})
-        ),
-        ELEMENTS_MAX,
-    )
+    found = await all_items(lambda page: client.ask(elements_of_tasks.list_elements, run.id, page), asked, ELEMENTS_MAX)
     how = f"See its tasks: shoal show {run.id}"
     if not output.needs_table(call, found, f'No element of task "{task}" matches.', how):
         return

@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
-from service.runs import requests, showing, streams
+from service.runs import streams
 from service.words import counted, plain
 from shoal.cli import output
 from shoal.cli.command_result import name_of
 from shoal.cli.invocation import Invocation
+from shoal.cli.named import run_named
 from shoal.cli.values import AnyProject, RunName
 from shoal.cli.verbs import verb
 
@@ -31,7 +32,7 @@ def add_to_workers(group: typer.Typer) -> None:
 async def restart(call: Invocation, run: RunName, project: AnyProject = None, task: Tasks = None) -> None:
     """Restart the streams of a run one after the other: the next when the former is ready again."""
     async with call.client() as client:
-        found = await client.ask(showing.find_run, requests.RunReference.read(name=run, project=project))
+        found = await run_named(client, run, project)
         answer = await client.ask(streams.restart_streams, found.id, streams.RestartStreams(tasks=task or ()))
     names = ", ".join(map(plain, answer.tasks[:5])) + (" ..." if len(answer.tasks) > 5 else "")
     order = ", one after the other" if len(answer.tasks) > 1 else ""
