@@ -218,6 +218,9 @@ WRONG_USE = [
     ("workflow show hello --version 9", 5, 'workflow "hello" has no version 9'),
     ("workflow apply /nix.yaml", 5, "there is no file /nix.yaml"),
     ("queue --limit 5 retry 1", 2, "give the options after the verb: shoal queue retry ..."),
+    ("runs --since 1d stop --all", 2, "give the options after the verb: shoal runs stop ..."),
+    ("show 1 --events --elements a", 2, "--events and --elements are two lists; keep one of them"),
+    ("login --logout --link --server http://127.0.0.1:1", 2, "--logout takes neither --name nor --link"),
     ("queue retry", 2, "say which error commands to retry: their ids, or --all"),
     ("queue delete 99999", 5, "there is no error command 99999"),
 ]

@@ -25,7 +25,7 @@ from tests.every import every
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reference" / "cli.md").read_text()
-NAMING = ["*.py", "*.md", "*.ts", "*.tsx", "*.sql", "*.yml", "*.yaml", "*.service", "Makefile"]
+NAMING = ["*.py", "*.md", "*.ts", "*.tsx", "ui/src/*.json", "*.sql", "*.yml", "*.yaml", "*.service", "Makefile"]
 VERBS_MAX = 30
 
 
