@@ -16,7 +16,7 @@ from service.words import counted, plain, when
 from shoal.cli import exit_codes
 from shoal.cli.invocation import Invocation
 from shoal.cli.listing import Field, Listing
-from shoal.cli.output import answer_fields, hint, print_json, print_result, say
+from shoal.cli.output import answer_fields, hint, print_json, print_result, printed_json, say
 from shoal.cli.secrets import read_url
 from shoal.cli.verbs import new_group, verb
 
@@ -120,8 +120,7 @@ async def show(call: Invocation, name: Name) -> None:
     async with call.client() as client:
         now = (await client.ask(clock.read_clock)).now
         found = await client.ask(alert_channels.get_channel, name)
-    if call.as_json:
-        print_json(answer_fields(found))
+    if printed_json(call, found):
         return
     say(f"{found.name}  {plain(found.url)}  {'on' if found.enabled else 'off'}  version {found.version}")
     if found.description:

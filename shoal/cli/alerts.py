@@ -16,7 +16,7 @@ from service.cluster import clock
 from service.words import counted, past_or_ahead, plain, when
 from shoal.cli.invocation import Invocation
 from shoal.cli.listing import Field, Listing
-from shoal.cli.output import Column, answer_fields, hint, print_json, print_result, say, table
+from shoal.cli.output import Column, answer_fields, hint, print_result, printed_json, say, table
 from shoal.cli.verbs import verb
 from shoal.clients.pages import all_items
 
@@ -77,8 +77,7 @@ async def show(call: Invocation, alert: AlertId) -> None:
     async with call.client() as client:
         now = (await client.ask(clock.read_clock)).now
         found = await client.ask(history.get_alert, alert)
-    if call.as_json:
-        print_json(answer_fields(found))
+    if printed_json(call, found):
         return
     say(f"alert {found.id}  {found.kind}  {found.severity}  {when(found.created_at, now, utc=call.utc)}")
     say(plain(found.subject))

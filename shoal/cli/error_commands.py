@@ -97,8 +97,7 @@ async def retry(
         else:
             retried = await client.ask(error_commands.retry_error_command, commands[0], corrected, requests.WaitQuery())
             asked = [error_commands.RetriedAnswer(id=retried.id, command_id=retried.command_id)]
-    if call.as_json:
-        output.print_json([output.answer_fields(each) for each in asked])
+    if output.printed_json(call, asked):
         return
     for each in asked:
         output.say(f"Error command {each.id} is asked for again as command {each.command_id}.")

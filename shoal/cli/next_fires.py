@@ -17,7 +17,7 @@ from service.workflows.typed_names import typed
 from shoal.cli.completion import complete_workflow
 from shoal.cli.invocation import Invocation
 from shoal.cli.named import workflow_named
-from shoal.cli.output import Column, answer_fields, hint, print_json, say, table
+from shoal.cli.output import Column, hint, printed_json, say, table
 from shoal.cli.values import AnyProject
 from shoal.cli.verbs import verb
 
@@ -67,8 +67,7 @@ def _show_cron(call: Invocation, text: str, zone: str, number: int) -> None:
     found = fire_times.preview(text, zone, datetime.now(UTC), number)
     if not found.fires:
         raise Refused(f'cron "{found.crontab}" never fires again; change it')
-    if call.as_json:
-        print_json([answer_fields(each) for each in found.fires])
+    if printed_json(call, found.fires):
         return
     say(f"{found.rule}, in {found.time_zone}.")
     _print(found.fires)
@@ -100,8 +99,7 @@ async def _show_all(call: Invocation, project: str | None, number: int) -> None:
 def _show(call: Invocation, found: NextFires, *, with_workflow: bool) -> None:
     if not found.fires:
         raise Refused("; ".join(found.faults))
-    if call.as_json:
-        print_json([answer_fields(each) for each in found.fires])
+    if printed_json(call, found.fires):
         return
     _print(found.fires, with_workflow=with_workflow)
     for fault in found.faults:

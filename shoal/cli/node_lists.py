@@ -30,8 +30,7 @@ async def list_masters(call: Invocation) -> None:
     async with call.client() as client:
         found = await client.ask(members.get_slots)
         now = (await client.ask(clock.read_clock)).now
-    if call.as_json:
-        output.print_json(output.answer_fields(found))
+    if output.printed_json(call, found):
         return
     if found.registry_fault:
         output.say(f"The registry cannot be asked: {plain(found.registry_fault)}. This is what the database says.")

@@ -153,8 +153,7 @@ async def add(
     async with call.client() as client:
         head = await workflow_named(client, workflow, project)
         made = await client.ask(schedule_changes.add_schedule, head.code, asked)
-    if call.as_json:
-        output.print_json(output.answer_fields(made))
+    if output.printed_json(call, made):
         return
     whose = " (the workflow's time zone)" if made.is_workflow_zone else ""
     output.say(f'Schedule {made.id} starts workflow "{head.name}": {made.rule}, in {made.time_zone}{whose}.')
@@ -178,8 +177,7 @@ async def edit(call: Invocation, schedule: Id, times: Times, options: Changes) -
         raise Refused("say what to change, such as --cron, --zone, --start, --end, --param or --off")
     async with call.client() as client:
         saved = await client.ask(schedule_changes.change_schedule, schedule, changes)
-    if call.as_json:
-        output.print_json(output.answer_fields(saved))
+    if output.printed_json(call, saved):
         return
     rule = f"{saved.rule}, in {saved.time_zone}"
     output.say(f'Schedule {saved.id} starts workflow "{saved.workflow}": {rule}.{_note_of_file(saved)}')

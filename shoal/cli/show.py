@@ -64,8 +64,7 @@ async def show(call: Invocation, run: RunName, shown: Shown, project: AnyProject
             await _show_events(call, client, found, now)
             return
         page = await client.ask(showing.get_run, found.id)
-    if call.as_json:
-        output.print_json(output.answer_fields(page))
+    if output.printed_json(call, page):
         return
     run_page.print_run(page, now, utc=call.utc, everything=shown.everything)
 
@@ -73,8 +72,7 @@ async def show(call: Invocation, run: RunName, shown: Shown, project: AnyProject
 async def _show_events(call: Invocation, client: Client, run: RunAnswer, now: datetime) -> None:
     """Print what happened to a run, in order."""
     events = (await client.ask(story_answers.get_story, run.id)).events
-    if call.as_json:
-        output.print_json([output.answer_fields(event) for event in events])
+    if output.printed_json(call, events):
         return
     run_events.print_events(events, now, utc=call.utc)
     output.hint(f"Its tasks: shoal show {run.id}   Why it does not move: shoal why {run.id}")

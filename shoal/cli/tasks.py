@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from model.runs.states import TaskState
-from service.runs import attempts, requests
+from model.errors import Refused
+from model.runs.states import TaskState, WorkflowState
+from service.runs import attempts, control, requests, showing
 from service.words import duration, plain
-from shoal.cli import marking, output, streams
+from shoal.cli import output, streams
+from shoal.cli.completion import complete_run
 from shoal.cli.filters import Filters
 from shoal.cli.invocation import Invocation
 from shoal.cli.listing import Field, Listing
+from shoal.cli.values import AnyProject
 from shoal.cli.verbs import new_group, verb
 from shoal.clients.pages import all_items
 
@@ -29,7 +32,7 @@ def add_to(app: typer.Typer) -> None:
         "shoal task list --worker w1 --state running_execution",
         name="list",
     )(list_all)
-    marking.add_to(group)
+    verb(group, "shoal task mark 1042/load --success", "shoal task mark @failed/load --success")(mark)
     streams.add_to_tasks(group)
 
 
@@ -59,6 +62,37 @@ async def list_all(
     async with call.client() as client:
         found = await all_items(lambda page: client.ask(attempts.list_task_instances, page), asked, limit)
         await ATTEMPTS.show(call, client, found)
+
+
+async def mark(
+    call: Invocation,
+    task: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN/TASK", help="A failed task of an ended run, or its id.", autocompletion=complete_run
+        ),
+    ],
+    project: AnyProject = None,
+    success: Annotated[
+        bool, typer.Option("--success", help="Mark it as a success: tasks that depend on it may run.")
+    ] = False,
+) -> None:
+    """Declare a failed task a success (FORCED_SUCCESS). The run keeps its state until it is rerun."""
+    if not success:
+        raise Refused("say as what to mark it: --success")
+    async with call.client() as client:
+        found = await client.ask(showing.find_task_instance, requests.TaskReference.read(name=task, project=project))
+        done = await client.ask(control.force_task_success, found.id)
+    match done.run_state:
+        case WorkflowState.FAILURE:
+            next_step = f"Go on from it: shoal rerun {done.run_id} --failed"
+        case WorkflowState.PAUSE | WorkflowState.STOP:
+            next_step = f"Go on from it: shoal resume {done.run_id}"
+        case _:
+            next_step = f"See it: shoal show {done.run_id}"
+    said = f'Task "{done.task}" ({found.id}) of run {done.run_id} counts as a success now; it was {done.before}.'
+    fields = {"task_instance_id": found.id, "run_id": done.run_id, "state": done.state}
+    output.print_result(call, output.json_fields(fields), said, next_step)
 
 
 ATTEMPTS: Listing[AttemptAnswer] = Listing(

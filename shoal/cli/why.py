@@ -49,8 +49,7 @@ async def why(
                 )
             case _:
                 raise Refused("say what to explain: a run, RUN/task, or `command ID`")
-    if call.as_json:
-        output.print_json(output.answer_fields(found))
+    if output.printed_json(call, found):
         return
     output.say(plain(found.why))
     output.say(f"→ {plain(found.do)}")

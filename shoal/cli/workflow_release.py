@@ -14,7 +14,7 @@ from service.workflows import requests, saving
 from service.workflows.typed_names import typed
 from shoal.cli.invocation import Invocation
 from shoal.cli.named import workflow_named
-from shoal.cli.output import answer_fields, hint, json_fields, print_json, print_result, say
+from shoal.cli.output import hint, json_fields, print_result, printed_json, say
 from shoal.cli.values import Project, WorkflowName
 from shoal.cli.verbs import verb
 
@@ -59,8 +59,7 @@ async def _set_state(call: Invocation, name: str, project: str, state: ReleaseSt
     async with call.client() as client:
         head = await workflow_named(client, name, project)
         done = await client.ask(saving.set_release_state, head.code, requests.SetReleaseState(release_state=state))
-    if call.as_json:
-        print_json(answer_fields(done))
+    if printed_json(call, done):
         return
     before = f", it was {head.release_state}" if done.is_changed else " already"
     say(f'Workflow "{head.name}" is {state}{before}.')

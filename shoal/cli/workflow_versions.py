@@ -18,12 +18,11 @@ from shoal import workflow_files
 from shoal.cli.invocation import Invocation
 from shoal.cli.listing import Field, Listing
 from shoal.cli.named import workflow_named
-from shoal.cli.output import answer_fields, hint, print_json, say, state
+from shoal.cli.output import hint, printed_json, say, state
 from shoal.cli.values import Project, WorkflowName
 from shoal.cli.verbs import verb
 from shoal.clients.pages import all_items
 
-LIST_MAX = 10_000
 STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -77,8 +76,7 @@ async def export(
     async with call.client() as client:
         head = await workflow_named(client, name, project)
         answer = await client.ask(history.export_workflow, head.code, requests.ExportQuery.read(version=version))
-    if call.as_json:
-        print_json(answer_fields(answer))
+    if printed_json(call, answer):
         return
     sys.stdout.write(answer.yaml)
 
@@ -108,8 +106,7 @@ async def diff(
                 history.diff_workflow_versions, head.code, requests.DiffQuery.read(older=older, newer=newer)
             )
         )
-    if call.as_json:
-        print_json(answer_fields(answer))
+    if printed_json(call, answer):
         return
     for line in answer.diff or ["No difference."]:
         say(plain(line), style="bold" if line[:3] in ("+++", "---") else STYLES.get(line[:1]))
