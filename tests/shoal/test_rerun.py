@@ -130,7 +130,7 @@ async def test_a_rerun_that_does_not_fit_is_said(shoal: CommandLine, tmp_path: P
         f"rerun {run} --failed",
         f"rerun {run} --failed --task load",
         f"rerun {run} --depend task_pre",
-        "errors",
+        "queue errors",
     )
     assert (good.code, good.sentence) == (
         1,

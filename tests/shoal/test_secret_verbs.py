@@ -62,7 +62,7 @@ async def test_an_environment_is_set_from_a_file_or_standard_input(database_url:
     (tmp_path / "spark.sh").write_text(f"export TOKEN={PASSWORD}\n")
     none, key, saved, listed, missing = await shoal.each(
         f"environment set spark {tmp_path}/spark.sh",
-        "secret add-key",
+        "config add-key",
         f"environment set spark {tmp_path}/spark.sh",
         "environment list",
         "environment set x /nonexistent",
@@ -84,9 +84,9 @@ async def test_keys_are_rotated_and_the_old_one_may_go(database_url: str, tmp_pa
     shoal = CommandLine.at(database_url, SHOAL_SECRETS__KEY_FILE=str(file))
     no_key, *_, new, rotated = await shoal.each(
         "config rotate-keys",
-        "secret add-key",
+        "config add-key",
         "datasource set files sqlite:////tmp/x.db",
-        "secret add-key --json",
+        "config add-key --json",
         "config rotate-keys",
     )
     assert no_key.code == 78
