@@ -177,13 +177,13 @@ async def test_a_secret_is_part_of_no_other_parameter(secret_engine: Engine, key
 
 async def test_a_sealed_value_is_made_from_standard_input(keys: Path, database_url: str) -> None:
     shoal = CommandLine.at(database_url, SHOAL_SECRETS__KEY_FILE=str(keys))
-    made = await given(shoal, f"{CANARY}\n", "secret", "seal", "password")
+    made = await given(shoal, f"{CANARY}\n", "project", "seal", "password")
     assert made.out.startswith("sealed:v2:") and CANARY not in made.out
-    as_json = await given(shoal, f"{CANARY}\n", "secret", "seal", "password", "--json")
+    as_json = await given(shoal, f"{CANARY}\n", "project", "seal", "password", "--json")
     assert as_json.json["sealed"].startswith("sealed:v2:")
-    short = await given(shoal, "12345\n", "secret", "seal", "password")
+    short = await given(shoal, "12345\n", "project", "seal", "password")
     assert (short.code, "fewer than 6 characters" in short.sentence) == (2, True)
-    none = await given(CommandLine.at(database_url), f"{CANARY}\n", "secret", "seal", "password")
+    none = await given(CommandLine.at(database_url), f"{CANARY}\n", "project", "seal", "password")
     assert (none.code, "there is no key to encrypt the parameter password" in none.sentence) == (2, True)
 
 
