@@ -39,7 +39,7 @@ BEGIN
     END LOOP;
     EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA %s FROM PUBLIC', space);
 
-    -- The owner: all rows, the sealed ones too; new keys (`shoal secret rotate`).
+    -- The owner: all rows, the sealed ones too; new keys (`shoal config rotate-keys`).
     EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %s TO %s', space, owner);
 
     -- A master drives everything, changes no definition, and reads no secret.

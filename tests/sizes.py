@@ -61,6 +61,7 @@ def measured() -> Iterator[Size]:
     yield Size(
         "imports inside functions of shoal/", str(sum(_inner_imports(trees[path]) for path in shoal)), "at most 150"
     )
+    yield Size("verbs at the top of shoal --help", str(_verbs(trees)), "at most 30")
     counts = sorted((_parameters(node) for tree in trees.values() for node in _functions(tree)), reverse=True)
     many = sum(1 for count in counts if count > PARAMETERS_MAX)
     yield Size(
@@ -107,6 +108,16 @@ def _inner_imports(tree: ast.AST) -> int:
         each for node in _functions(tree) for each in ast.walk(node) if isinstance(each, ast.Import | ast.ImportFrom)
     }
     return len(inner)
+
+
+def _verbs(trees: dict[Path, ast.Module]) -> int:
+    """The names in the groups of the help."""
+    (groups,) = (
+        node.value
+        for node in trees[ROOT / "shoal" / "cli" / "on_demand.py"].body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "GROUPS"
+    )
+    return sum(len(names) for names in ast.literal_eval(groups).values())
 
 
 def _texts(tree: ast.AST) -> Iterator[ast.expr]:

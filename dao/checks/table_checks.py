@@ -231,7 +231,7 @@ BEFORE_REASONS = (
         "commands_have_one_outcome",
         "each command has one outcome",
         "Check which of them is true before you delete the other, and see whether the unique keys are in place. "
-        "If its id came again: shoal errors retry ID, or drop ID; one that waits is let go by "
+        "If its id came again: shoal queue retry ID, or delete ID; one that waits is let go by "
         "UPDATE command SET id = DEFAULT WHERE id = ID.",
         _COMMANDS_DONE_TWICE,
     ),
@@ -299,8 +299,8 @@ AFTER_REASONS = (
     Check(
         "duties_are_done",
         "the masters do their duties",
-        "See shoal duties, and the log of the master that tried it last. As long as one fails nobody does it: alerts, "
-        "retention and the upkeep of the tables are such duties.",
+        "See shoal master duties, and the log of the master that tried it last. As long as one fails nobody does it: "
+        "alerts, retention and the upkeep of the tables are such duties.",
         _DUTIES_FAIL,
     ),
 )

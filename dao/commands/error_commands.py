@@ -138,9 +138,7 @@ async def retry_error_command(
     if not row.found:
         raise _not_found(id_)
     if row.id is None:
-        raise Refused(
-            f"what error command {id_} asks for waits already as another command; `shoal errors delete {id_}`"
-        )
+        raise Refused(f"what error command {id_} asks for waits already as another command; `shoal queue delete {id_}`")
     await changed(connection, Changes(errors=True))
     return CommandId(row.id)
 
@@ -164,4 +162,4 @@ async def set_commands_aside(connection: FencedTransaction, reason: str) -> int:
 
 
 def _not_found(id_: int) -> NotFound:
-    return NotFound(f"there is no error command {id_}; `shoal errors` lists those there are")
+    return NotFound(f"there is no error command {id_}; `shoal queue errors` lists those there are")

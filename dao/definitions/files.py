@@ -148,6 +148,6 @@ async def delete_unnamed(connection: FencedTransaction, kept: timedelta, limit: 
 
 def _not_found(project: str, path: str) -> NotFound:
     return NotFound(
-        f'there is no file "{path[:200]}" in project "{project}"; `shoal file list --project {project}` lists those '
-        f"there are"
+        f'there is no file "{path[:200]}" in project "{project}"; `shoal project file list --project {project}` lists '
+        f"those there are"
     )

@@ -67,7 +67,7 @@ class Vault:
         """Encrypt with the first key. `purpose` says what it is, such as `data source shop`. Raises `Refused`."""
         if not self._keys:
             raise Refused(
-                f"there is no key to encrypt the {purpose}; `shoal secret add-key FILE` makes one: {WHERE_TO_PUT}"
+                f"there is no key to encrypt the {purpose}; `shoal config add-key FILE` makes one: {WHERE_TO_PUT}"
             )
         key_id, first = next(iter(self._keys.items()))
         return Sealed(first.encrypt(f"{purpose}\0{text}".encode()), key_id)
@@ -109,6 +109,6 @@ def _opened(keys: Sequence[str]) -> dict[str, Fernet]:
         except ValueError:
             raise InvalidSettings(
                 f"key {number} of {len(keys)} for secrets is not a key (44 characters of URL-safe base64); "
-                f"`shoal secret add-key FILE` makes one"
+                f"`shoal config add-key FILE` makes one"
             ) from None
     return opened

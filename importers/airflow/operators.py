@@ -82,8 +82,9 @@ def _with_own_variables(args: Args, command: str) -> str:
 
 def _script(args: Args, command: str) -> str | dict[str, str]:
     if command.endswith((".sh", ".bash")) and "\n" not in command and " " not in command.strip():
-        args.draft.about.todo("bash_command", f"put the file into the project: shoal file put {command.strip()}")
-        return {"file": command.strip()}
+        file = command.strip()
+        args.draft.about.todo("bash_command", f"put the file into the project: shoal project file put {file}")
+        return {"file": file}
     head = [f"cd {quote(args.text('cwd'))} || exit"] if args.has("cwd") else []
     head += [f'export {name}="{in_quotes(value)}"' for name, value in args.mapping("env").items()]
     if args.flow.is_pulled(args.operator):
@@ -126,7 +127,7 @@ def _sql(args: Args) -> None:
 def _statement(args: Args, given: Any) -> Any:
     text = args.written("sql", given)
     if text.strip().endswith(".sql") and " " not in text.strip():
-        args.draft.about.todo("sql", f"put the file into the project: shoal file put {text.strip()}")
+        args.draft.about.todo("sql", f"put the file into the project: shoal project file put {text.strip()}")
         return {"file": text.strip()}
     parameters = args.given.get("parameters")
     if isinstance(parameters, dict):

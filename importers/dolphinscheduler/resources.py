@@ -27,7 +27,7 @@ def copy(params: Fields, draft: Draft, context: Context) -> None:
             files.append(path)
     if files:
         draft.fields["files"] = files
-        draft.about.changed("resourceList", f"put its files into the project: shoal file put {join(files)}")
+        draft.about.changed("resourceList", f"put its files into the project: shoal project file put {join(files)}")
     if copies and draft.type == "SHELL" and isinstance(draft.params.get("script"), str):
         draft.params["script"] = "".join(f'cp -r -- "{path}" .\n' for path in copies) + draft.params["script"]
         draft.about.changed("resourceList", "its files are copied into its folder first, under their last names")

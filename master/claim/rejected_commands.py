@@ -39,7 +39,7 @@ async def refuse_alone(
     else:
         reason = (
             f"a command with this id was handled before ({before}), so the ids come again; `shoal doctor` says what to "
-            f"do. If this one asks for something else than that: shoal errors retry {row.id}"
+            f"do. If this one asks for something else than that: shoal queue retry {row.id}"
         )
         await commands.record_errors(connection, [Outcome(row, None, reason)], master)
     await notify_parent(connection, row, reason)

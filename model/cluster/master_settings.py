@@ -38,7 +38,7 @@ class MasterSettings(BaseModel):
     )
     rebalance_after: DurationOrNone = Field(
         timedelta(seconds=10),
-        description="how long streams may be spread unevenly before masters move some; 0 = only `shoal stream "
+        description="how long streams may be spread unevenly before masters move some; 0 = only `shoal worker "
         "rebalance` does",
     )
     longest_run: Duration | None = Field(

@@ -76,7 +76,7 @@ def with_files(spec: WorkflowSpec, hashes: Mapping[str, str], texts: Mapping[str
         Problem(
             where=("tasks", place, "files"),
             sentence=f'task "{task.name}": there is no {_kind(path)} "{path}" in project "{project}"; '
-            f"`shoal file put` adds it",
+            f"`shoal project file put` adds it",
         )
         for place, task in enumerate(spec.tasks)
         for path in task.files
@@ -86,7 +86,7 @@ def with_files(spec: WorkflowSpec, hashes: Mapping[str, str], texts: Mapping[str
         Problem(
             where=("tasks", place, "params"),
             sentence=f'task "{spec.tasks[place].name}": {name}: there is no file "{path}" in project "{project}"; '
-            f"`shoal file put` adds it",
+            f"`shoal project file put` adds it",
         )
         for place, name, path in texts_named(spec)
         if path not in texts

@@ -87,7 +87,7 @@ def check_sealed(project: str, secrets: Collection[str], values: Mapping[str, st
         if values.get(name) and not has_sealed(values[name]):
             raise Refused(
                 f'parameter "{name}" is SECRET and was given in clear, which nobody stores; give what '
-                f"`shoal secret seal {name}` prints, or let `shoal` write it, which seals it"
+                f"`shoal project seal {name}` prints, or let `shoal` write it, which seals it"
             )
     for name, value in values.items():
         if has_sealed(value):

@@ -44,7 +44,7 @@ async def of_the_tables(database: Database, settings: ServiceSettings, timing: T
         yield unknown("refused_commands", condition, error)
         return
     shown = [f"command {each.id} ({each.type[:40]}): {each.reason}" for each in refused[:SHOWN_MAX]]
-    fix = "Fix what the reason says, then: shoal errors retry ID, or shoal errors delete ID."
+    fix = "Fix what the reason says, then: shoal queue retry ID, or shoal queue delete ID."
     found = result_of("refused_commands", condition, Finds(len(refused), shown), fix, bad=Verdict.NOTE)
     more = " or more" if len(refused) == COUNTED_MAX else ""
     yield replace(found, detail=f"{len(refused)}{more}") if refused else found
@@ -59,7 +59,7 @@ async def _past_their_time(database: Database, kept_days: int) -> Result:
     except ShoalError as error:
         return unknown(name, condition, error)
     faults = [f"{count} of the oldest runs are past their time, by {days:.1f} days at most"] if days > 1 else []
-    fix = "Is the duty `retention` done? shoal duties. Which runs stay nevertheless: docs/guides/retention.md"
+    fix = "Is the duty `retention` done? shoal master duties. Which runs stay nevertheless: docs/guides/retention.md"
     return result_of(name, condition, Finds(count, faults), fix, bad=Verdict.NOTE)
 
 

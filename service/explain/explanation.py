@@ -37,7 +37,7 @@ def why_command(command: CommandFacts) -> Why:
     """Why a command is not taken, or what its result was."""
     name = f"Command {command.id}"
     if command.refused is not None:
-        return Why(f"{name} was refused: {command.refused}", f"Fix that, then: shoal errors retry {command.id}")
+        return Why(f"{name} was refused: {command.refused}", f"Fix that, then: shoal queue retry {command.id}")
     if not command.waits:
         became = f"it became run {command.run}" if command.run else "its history names no run"
         ask = f"Ask about the run: shoal why {command.run}" if command.run else "The runs: shoal runs"

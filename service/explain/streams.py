@@ -16,7 +16,7 @@ def why_pausing(task: TaskFacts, due_in_s: float) -> Why:
     starts = f"starts again in {duration(due_in_s)}" if due_in_s > 0 else "starts again now"
     return Why(
         f"{task.name} {starts}: it ended {how_often}{code}.{said_restart(task)}",
-        f"Start it now: shoal stream restart {task.run} --task {quote(task.name)}   Its logs: shoal show {task.run}",
+        f"Start it now: shoal task restart {task.run} --task {quote(task.name)}   Its logs: shoal show {task.run}",
     )
 
 
@@ -45,5 +45,5 @@ def going_on_restarting(task: TaskFacts) -> str:
     """What else can be done about a restart for which others wait; it begins with the space between two commands."""
     if task.restart is None or not task.restart.then or task.is_ready is not False:
         return ""
-    command = f"shoal stream restart {task.run} --task"
+    command = f"shoal task restart {task.run} --task"
     return f"   Once more: {command} {quote(task.name)}   Without it: {command} {quote(task.restart.then[0])}"

@@ -88,7 +88,7 @@ def progress_of(backfill: Backfill, runs: Sequence[DateRun], refused: Sequence[R
                 elif run is not None:
                     running.append(RunningDate(run_id=run.id, state=run.state, date=run.date))
                 elif failure is not None:
-                    retry = f"shoal errors retry {failure.id}"
+                    retry = f"shoal queue retry {failure.id}"
                     stopped.append(
                         StoppedChain(workflow=name, date=date, reason=failure.reason, dates_left=left, go_on=retry)
                     )

@@ -68,7 +68,7 @@ async def restart_streams(call: Call, id: Id, body: RestartStreams) -> StreamsRe
                 why = f"it has ended as {run.state}"
             elif below := await streams_shown.runs_below(change.connection, run_id, BELOW_SHOWN_MAX):
                 why = "its child runs have streams, and it has none itself"
-                cure = "; ".join(f"shoal stream restart {each}" for each in below)
+                cure = "; ".join(f"shoal task restart {each}" for each in below)
             raise Refused(f"run {id} has nothing to restart: {why}; {cure}")
         codes = _codes(id, body.tasks, known)
         await streams.ask_restart(change.connection, run_id, list(codes.values()), call.caller.name)

@@ -55,7 +55,7 @@ def open_vault(settings: SecretSettings) -> Vault:
 
 def read_key_file(path: Path) -> list[str]:
     """The keys of a file. Raises `InvalidSettings`: it cannot be read, or is accessible to other users."""
-    cure = "fix secrets.key_file, or make one with `shoal secret add-key FILE`"
+    cure = "fix secrets.key_file, or make one with `shoal config add-key FILE`"
     lines = read_closed(path, "the key file", OTHERS, cure).splitlines()
     return [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
 

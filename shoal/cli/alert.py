@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import ClassVar
 
 import typer
 
@@ -11,33 +10,27 @@ from alert import server
 from metrics.health import Health
 from node.address import host_name
 from service.secrets import key_settings
-from shoal import process, secrecy
+from shoal.cli import serving
 from shoal.cli.invocation import Invocation
-from shoal.cli.on_demand import GroupOnDemand
-from shoal.cli.serving import LEAVE_S_MAX, serve
 from shoal.cli.verbs import default_verb
-from shoal.config import logging, metrics
-
-
-class _OfAlerts(GroupOnDemand):
-    """The verbs beside the process, which has nothing of what they need."""
-
-    modules: ClassVar = {
-        "list": "alerts",
-        "show": "alerts",
-        "retry": "alerts",
-        "channel": "alert_channels",
-        "group": "alert_groups",
-        "rule": "alert_rules",
-        "silence": "alert_silences",
-    }
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the group `alert`, which runs a sender when it is given no verb."""
-    group = typer.Typer(cls=_OfAlerts, help="Run one sender of alerts; see alerts, and set who gets which.")
-    default_verb(group, "shoal alert", process=True)(alert)
-    app.add_typer(group, name="alert")
+    default_verb(
+        app,
+        "shoal alert",
+        process=True,
+        beside={
+            "list": "alerts",
+            "show": "alerts",
+            "retry": "alerts",
+            "channel": "alert_channels",
+            "group": "alert_groups",
+            "rule": "alert_rules",
+            "silence": "alert_silences",
+        },
+    )(alert)
 
 
 async def alert(call: Invocation) -> None:
@@ -45,10 +38,7 @@ async def alert(call: Invocation) -> None:
 
     Any number of senders may run. SIGTERM lets one end what it sends, a second one ends it at once.
     """
-    secrecy.hide()
-    settings = call.settings_with({})
-    secrecy.clear_all()
-    logging.configure_role_logging(settings)
+    settings = serving.begin(call, {})
     health = Health()
     own_name = settings.name or f"{host_name()}:{os.getpid()}"
     role = server.AlertServer(
@@ -59,7 +49,4 @@ async def alert(call: Invocation) -> None:
         connect_timeout_s=settings.connect_timeout_s,
         health=health,
     )
-    within_s = settings.alert.timeout.total_seconds() + LEAVE_S_MAX
-    running = process.until_stopped(role.run, within_s, health)
-    with metrics.serving_metrics(settings, "alert", own_name, health):
-        await serve(running)
+    await serving.run(settings, "alert", own_name, health, role.run, settings.alert.timeout.total_seconds())

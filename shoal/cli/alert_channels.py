@@ -15,16 +15,31 @@ from service.cluster import clock
 from service.words import counted, plain, when
 from shoal.cli import exit_codes
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column, answer_fields, hint, needs_table, print_json, print_result, say, table
-from shoal.cli.secrets import read_secret
-from shoal.cli.verbs import verb
+from shoal.cli.listing import Field, Listing
+from shoal.cli.output import answer_fields, hint, print_json, print_result, printed_json, say
+from shoal.cli.secrets import read_url
+from shoal.cli.verbs import new_group, verb
 
 Name = Annotated[str, typer.Argument(metavar="CHANNEL", help="The channel's name.")]
+CHANNELS: Listing[alert_channels.ChannelAnswer] = Listing(
+    (
+        Field("CHANNEL", lambda each: each.name),
+        Field("URL", lambda each: each.url, keep=2, sentence=True),
+        Field("STATE", lambda each: ("fails" if each.last_error else "on") if each.enabled else "off"),
+        Field("GROUPS", lambda each: each.groups, keep=1),
+        Field("WAITING", lambda each: each.waiting, right=True),
+        Field("LAST SENT", lambda each: each.last_sent_at, keep=1, right=True),
+        Field("WHY NOT", lambda each: each.last_error or "", keep=3, sentence=True),
+    ),
+    none="There is no channel yet.",
+    first="Save one: shoal alert channel set NAME --group default",
+    then=lambda first: f"Try one: shoal alert channel test {quote(first.name)}",
+)
 
 
 def add_to(alert: typer.Typer) -> None:
     """Add the group `channel`."""
-    group = typer.Typer(no_args_is_help=True, help="Where alerts are sent: mailboxes, chats, webhooks.")
+    group = new_group(alert, "channel", "Where alerts are sent: mailboxes, chats, webhooks.")
     verb(group, "shoal alert channel list", "shoal alert channel list --json", name="list")(list_all)
     verb(group, "shoal alert channel show ops")(show)
     verb(
@@ -40,7 +55,6 @@ def add_to(alert: typer.Typer) -> None:
     )(change)
     verb(group, "shoal alert channel test ops")(test)
     verb(group, "shoal alert channel delete ops")(delete)
-    alert.add_typer(group, name="channel")
 
 
 async def put(
@@ -54,12 +68,8 @@ async def put(
     ] = None,
 ) -> None:
     """Save or replace a channel's URL. One with a password or token comes from standard input or a prompt."""
-    if url != "-" and MASK in parse_channel_url(url).shown:
-        raise Refused(
-            "the URL contains what may be a secret, and everybody on this machine can read the arguments of a command: "
-            f"say `shoal alert channel set {quote(name)}` and give it on standard input"
-        )
-    given = (read_secret("URL") if url == "-" else url).strip()
+    instead = f"say `shoal alert channel set {quote(name)}`"
+    given = read_url(url, lambda text: MASK in parse_channel_url(text).shown, instead)
     async with call.client() as client:
         try:
             before = await client.ask(alert_channels.get_channel, name)
@@ -110,8 +120,7 @@ async def show(call: Invocation, name: Name) -> None:
     async with call.client() as client:
         now = (await client.ask(clock.read_clock)).now
         found = await client.ask(alert_channels.get_channel, name)
-    if call.as_json:
-        print_json(answer_fields(found))
+    if printed_json(call, found):
         return
     say(f"{found.name}  {plain(found.url)}  {'on' if found.enabled else 'off'}  version {found.version}")
     if found.description:
@@ -161,25 +170,4 @@ async def delete(
 async def list_all(call: Invocation) -> None:
     """List the channels, without their secrets: what waits for each, and why it does."""
     async with call.client() as client:
-        now = (await client.ask(clock.read_clock)).now
-        found = (await client.ask(alert_channels.list_channels)).items
-    if not needs_table(
-        call, found, "There is no channel yet.", "Save one: shoal alert channel set NAME --group default"
-    ):
-        return
-    table(
-        Column("CHANNEL", [each.name for each in found]),
-        Column("URL", [each.url for each in found], keep=2, sentence=True),
-        Column("STATE", [_state(each) for each in found]),
-        Column("GROUPS", [", ".join(each.groups) or "-" for each in found], keep=1),
-        Column("WAITING", [each.waiting for each in found], right=True),
-        Column("LAST SENT", [when(each.last_sent_at, now, utc=call.utc) for each in found], keep=1, right=True),
-        Column("WHY NOT", [each.last_error or "" for each in found], keep=3, sentence=True),
-    )
-    hint(f"Try one: shoal alert channel test {quote(found[0].name)}")
-
-
-def _state(channel: alert_channels.ChannelAnswer) -> str:
-    if not channel.enabled:
-        return "off"
-    return "fails" if channel.last_error else "on"
+        await CHANNELS.show(call, client, (await client.ask(alert_channels.list_channels)).items)

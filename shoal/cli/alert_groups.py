@@ -8,22 +8,31 @@ import typer
 
 from model.errors import NotFound
 from service.alerts import groups
-from service.cluster import clock
-from service.words import when
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column, answer_fields, hint, needs_table, print_result, table
-from shoal.cli.verbs import verb
+from shoal.cli.listing import Field, Listing
+from shoal.cli.output import answer_fields, print_result
+from shoal.cli.verbs import new_group, verb
 
 Name = Annotated[str, typer.Argument(metavar="GROUP", help="The group's name.")]
+GROUPS: Listing[groups.GroupAnswer] = Listing(
+    (
+        Field("GROUP", lambda each: each.name),
+        Field("CHANNELS", lambda each: each.channels, sentence=True),
+        Field("CHANGED", lambda each: each.updated_at, keep=1, right=True),
+        Field("ABOUT", lambda each: each.description or "-", keep=0, sentence=True),
+    ),
+    none="There is no alert group yet.",
+    first="Save one: shoal alert group set default CHANNEL",
+    then="Where they lead: shoal alert channel list",
+)
 
 
 def add_to(alert: typer.Typer) -> None:
     """Add the group `group`."""
-    group = typer.Typer(no_args_is_help=True, help="Sets of channels, which workflows, schedules and rules name.")
+    group = new_group(alert, "group", "Sets of channels, which workflows, schedules and rules name.")
     verb(group, "shoal alert group list", name="list")(list_all)
     verb(group, "shoal alert group set default ops", "shoal alert group set data ops feishu", name="set")(put)
     verb(group, "shoal alert group delete data")(delete)
-    alert.add_typer(group, name="group")
 
 
 async def put(
@@ -55,14 +64,4 @@ async def delete(call: Invocation, name: Name) -> None:
 async def list_all(call: Invocation) -> None:
     """List the alert groups and their channels."""
     async with call.client() as client:
-        now = (await client.ask(clock.read_clock)).now
-        found = (await client.ask(groups.list_alert_groups)).items
-    if not needs_table(call, found, "There is no alert group yet.", "Save one: shoal alert group set default CHANNEL"):
-        return
-    table(
-        Column("GROUP", [each.name for each in found]),
-        Column("CHANNELS", [", ".join(each.channels) or "-" for each in found], sentence=True),
-        Column("CHANGED", [when(each.updated_at, now, utc=call.utc) for each in found], keep=1, right=True),
-        Column("ABOUT", [each.description or "-" for each in found], keep=0, sentence=True),
-    )
-    hint("Where they lead: shoal alert channel list")
+        await GROUPS.show(call, client, (await client.ask(groups.list_alert_groups)).items)

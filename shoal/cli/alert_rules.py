@@ -8,19 +8,29 @@ import typer
 
 from service.alerts import rules
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column, answer_fields, needs_table, print_result, table
-from shoal.cli.verbs import verb
+from shoal.cli.listing import Field, Listing
+from shoal.cli.output import answer_fields, print_result
+from shoal.cli.verbs import new_group, verb
 from shoal.clients.pages import all_items
-
-LIST_MAX = 10_000
 
 Name = Annotated[str, typer.Argument(metavar="RULE", help="The rule's name in its project.")]
 Project = Annotated[str, typer.Option(help="The project that it belongs to.")]
+RULES: Listing[rules.RuleAnswer] = Listing(
+    (
+        Field("PROJECT", lambda each: each.project),
+        Field("RULE", lambda each: each.name),
+        Field("TEXT", lambda each: each.text, sentence=True),
+        Field("STATE", lambda each: ("no effect" if each.problem else "on") if each.enabled else "off"),
+        Field("PROBLEM", lambda each: each.problem or "", keep=1, sentence=True),
+    ),
+    none="There is no alert rule yet.",
+    first="Save one: shoal alert rule set NAME TEXT",
+)
 
 
 def add_to(alert: typer.Typer) -> None:
     """Add the group `rule`."""
-    group = typer.Typer(no_args_is_help=True, help="When which alert group is notified, in words.")
+    group = new_group(alert, "rule", "When which alert group is notified, in words.")
     verb(group, "shoal alert rule list", "shoal alert rule list --project etl", name="list")(list_all)
     verb(
         group,
@@ -29,7 +39,6 @@ def add_to(alert: typer.Typer) -> None:
         name="set",
     )(put)
     verb(group, "shoal alert rule delete twice")(delete)
-    alert.add_typer(group, name="rule")
 
 
 async def put(
@@ -57,25 +66,7 @@ async def list_all(
     call: Invocation, project: Annotated[str | None, typer.Option(help="Only of this project.")] = None
 ) -> None:
     """List the rules in words, and why one raises nothing."""
+    query = rules.RulesQuery.read(project=project)
     async with call.client() as client:
-        found = await all_items(
-            lambda limit, cursor: client.ask(
-                rules.list_alert_rules, rules.RulesQuery.read(limit=limit, cursor=cursor, project=project)
-            ),
-            LIST_MAX,
-        )
-    if not needs_table(call, found, "There is no alert rule yet.", "Save one: shoal alert rule set NAME TEXT"):
-        return
-    table(
-        Column("PROJECT", [each.project for each in found]),
-        Column("RULE", [each.name for each in found]),
-        Column("TEXT", [each.text for each in found], sentence=True),
-        Column("STATE", [_state(each) for each in found]),
-        Column("PROBLEM", [each.problem or "" for each in found], keep=1, sentence=True),
-    )
-
-
-def _state(rule: rules.RuleAnswer) -> str:
-    if not rule.enabled:
-        return "off"
-    return "no effect" if rule.problem else "on"
+        found = await all_items(lambda page: client.ask(rules.list_alert_rules, page), query)
+        await RULES.show(call, client, found)

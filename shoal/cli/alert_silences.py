@@ -13,13 +13,14 @@ from service.alerts import silences as alert_silences
 from service.cluster import clock
 from service.words import past_or_ahead, plain
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column, answer_fields, needs_table, print_result, table
-from shoal.cli.verbs import verb
+from shoal.cli.listing import Field, Listing
+from shoal.cli.output import answer_fields, print_result
+from shoal.cli.verbs import new_group, verb
 
 
 def add_to(alert: typer.Typer) -> None:
     """Add the group `silence`."""
-    group = typer.Typer(no_args_is_help=True, help="Times in which alerts are kept and not sent.")
+    group = new_group(alert, "silence", "Times in which alerts are kept and not sent.")
     verb(group, "shoal alert silence list", "shoal alert silence list --past", name="list")(list_all)
     verb(
         group,
@@ -28,7 +29,6 @@ def add_to(alert: typer.Typer) -> None:
         name="add",
     )(add)
     verb(group, "shoal alert silence end 3")(end)
-    alert.add_typer(group, name="silence")
 
 
 @dataclass(frozen=True)
@@ -71,19 +71,9 @@ async def list_all(
     call: Invocation, past: Annotated[bool, typer.Option("--past", help="Those too that are over.")] = False
 ) -> None:
     """List the silences, the newest first."""
+    query = alert_silences.SilencesQuery(past=past)
     async with call.client() as client:
-        now = (await client.ask(clock.read_clock)).now
-        found = (await client.ask(alert_silences.list_silences, alert_silences.SilencesQuery(past=past))).items
-    if not needs_table(call, found, "There is no silence.", "Make one: shoal alert silence add 2h --project PROJECT"):
-        return
-    table(
-        Column("SILENCE", [each.id for each in found], right=True),
-        Column("COVERS", [_what(each) for each in found], sentence=True),
-        Column("FROM", [past_or_ahead(each.starts_at, now, utc=call.utc) for each in found], right=True),
-        Column("UNTIL", [past_or_ahead(each.ends_at, now, utc=call.utc) for each in found], right=True),
-        Column("BY", [each.created_by for each in found], keep=1),
-        Column("REASON", [each.reason or "-" for each in found], keep=0, sentence=True),
-    )
+        await SILENCES.show(call, client, (await client.ask(alert_silences.list_silences, query)).items)
 
 
 def _what(silence: alert_silences.SilenceAnswer) -> str:
@@ -91,3 +81,17 @@ def _what(silence: alert_silences.SilenceAnswer) -> str:
     if silence.workflow is not None:
         return f'{kind} of workflow "{plain(silence.workflow)}" of project "{plain(silence.project or "")}"'
     return f'{kind} of project "{plain(silence.project)}"' if silence.project is not None else kind
+
+
+SILENCES: Listing[alert_silences.SilenceAnswer] = Listing(
+    (
+        Field("SILENCE", lambda each: each.id, right=True),
+        Field("COVERS", _what, sentence=True),
+        Field("FROM", lambda each: each.starts_at, right=True),
+        Field("UNTIL", lambda each: each.ends_at, right=True),
+        Field("BY", lambda each: each.created_by, keep=1),
+        Field("REASON", lambda each: each.reason or "-", keep=0, sentence=True),
+    ),
+    none="There is no silence.",
+    first="Make one: shoal alert silence add 2h --project PROJECT",
+)

@@ -15,7 +15,8 @@ from service.alerts import history
 from service.cluster import clock
 from service.words import counted, past_or_ahead, plain, when
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column, answer_fields, hint, needs_table, print_json, print_result, say, table
+from shoal.cli.listing import Field, Listing
+from shoal.cli.output import Column, answer_fields, hint, print_result, printed_json, say, table
 from shoal.cli.verbs import verb
 from shoal.clients.pages import all_items
 
@@ -67,24 +68,8 @@ async def list_all(
     """List the alerts, newest first, and what became of each."""
     asked = history.AlertQuery.read(**filters.given())
     async with call.client() as client:
-        now = (await client.ask(clock.read_clock)).now
-        found = await all_items(
-            lambda size, cursor: client.ask(
-                history.list_alerts, asked.model_copy(update={"limit": size, "cursor": cursor})
-            ),
-            limit,
-        )
-    if not needs_table(call, found, "There is no such alert."):
-        return
-    table(
-        Column("ALERT", [each.id for each in found], right=True),
-        Column("WHEN", [when(each.created_at, now, utc=call.utc) for each in found], right=True, keep=3),
-        Column("KIND", [each.kind for each in found], keep=1),
-        Column("GROUP", [each.group for each in found], keep=0),
-        Column("RESULT", [_result(each) for each in found]),
-        Column("WHAT", [each.subject for each in found], sentence=True),
-    )
-    hint(f"What became of one: shoal alert show {found[0].id}")
+        found = await all_items(lambda page: client.ask(history.list_alerts, page), asked, limit)
+        await ALERTS.show(call, client, found)
 
 
 async def show(call: Invocation, alert: AlertId) -> None:
@@ -92,8 +77,7 @@ async def show(call: Invocation, alert: AlertId) -> None:
     async with call.client() as client:
         now = (await client.ask(clock.read_clock)).now
         found = await client.ask(history.get_alert, alert)
-    if call.as_json:
-        print_json(answer_fields(found))
+    if printed_json(call, found):
         return
     say(f"alert {found.id}  {found.kind}  {found.severity}  {when(found.created_at, now, utc=call.utc)}")
     say(plain(found.subject))
@@ -139,3 +123,17 @@ def _result(alert: history.AlertAnswer) -> str:
     if len(counts) == 1 and alert.deliveries:
         return next(iter(counts))
     return ", ".join(f"{number} {word}" for word, number in sorted(counts.items())) or "-"
+
+
+ALERTS: Listing[history.AlertAnswer] = Listing(
+    (
+        Field("ALERT", lambda each: each.id, right=True),
+        Field("WHEN", lambda each: each.created_at, right=True, keep=3),
+        Field("KIND", lambda each: each.kind, keep=1),
+        Field("GROUP", lambda each: each.group, keep=0),
+        Field("RESULT", _result),
+        Field("WHAT", lambda each: each.subject, sentence=True),
+    ),
+    none="There is no such alert.",
+    then=lambda first: f"What became of one: shoal alert show {first.id}",
+)

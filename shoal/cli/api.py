@@ -14,11 +14,10 @@ from dao.postgres import readiness
 from metrics import database as database_metrics
 from metrics.health import Health
 from node.address import host_name
-from shoal import backend, first_login, process, secrecy
+from shoal import backend, first_login
+from shoal.cli import serving
 from shoal.cli.invocation import Invocation, system_user
-from shoal.cli.serving import LEAVE_S_MAX, serve
 from shoal.cli.verbs import verb
-from shoal.config import logging, metrics
 from shoal.local import local_cluster
 from shoal.version import shoal_version
 
@@ -34,11 +33,8 @@ async def api(
     port: Annotated[int | None, typer.Option(help="Its port; 0 = any free one.")] = None,
 ) -> None:
     """Run one API server. SIGTERM stops it gracefully, a second one at once."""
-    secrecy.hide()
-    settings = call.settings_with({"api": {"host": host, "port": port}})
-    secrecy.clear_all()
-    logging.configure_role_logging(settings)
-    await serve(readiness.wait_until_ready(settings.database(), "api", settings.connect_timeout_s))
+    settings = serving.begin(call, {"api": {"host": host, "port": port}})
+    await serving.serve(readiness.wait_until_ready(settings.database(), "api", settings.connect_timeout_s))
     database = postgres.Database(
         settings.database(),
         application_name="shoal-api",
@@ -49,9 +45,9 @@ async def api(
     try:
         own = backend.backend_of(database, settings)
         open_heavy = partial(backend.open_heavy_backend, settings)
-        serving = server.ApiServer(own, settings.api, shoal_version(), open_heavy, health=health)
-        serving.listen()
-        typer.echo(f"shoal: {local_cluster.SERVES} {serving.url}", err=True)
+        role = server.ApiServer(own, settings.api, shoal_version(), open_heavy, health=health)
+        role.listen()
+        typer.echo(f"shoal: {local_cluster.SERVES} {role.url}", err=True)
         if await first_login.first_login(database, system_user()) is not None:
             # Not the link: this is a log, and who reads it would be an admin.
             typer.echo(
@@ -59,8 +55,7 @@ async def api(
             )
         health.begun.set()
         gc.freeze()  # else the collector walks all modules for a tenth of a second, while requests wait
-        with metrics.serving_metrics(settings, "api", settings.name or host_name(), health):
-            await serve(process.until_stopped(serving.serve, server.STOP_S_MAX + LEAVE_S_MAX, health))
+        await serving.run(settings, "api", settings.name or host_name(), health, role.serve, server.STOP_S_MAX)
         own.passwords.close()
     finally:
         await database.close()

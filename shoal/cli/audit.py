@@ -1,4 +1,4 @@
-"""`shoal audit`: who changed what."""
+"""`shoal user audit`: who changed what."""
 
 from __future__ import annotations
 
@@ -12,16 +12,20 @@ from model.accounts.audits import Outcome
 from model.time.durations import read_duration
 from service.accounts import audit_pages
 from service.cluster import clock
-from service.words import when
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column, needs_table, table
+from shoal.cli.listing import Field, Listing
 from shoal.cli.verbs import verb
 from shoal.clients.pages import all_items
 
 
-def add_to(app: typer.Typer) -> None:
+def add_to(group: typer.Typer) -> None:
     """Add this verb."""
-    verb(app, "shoal audit", "shoal audit --actor anna --since 7d", "shoal audit --project etl --outcome DENIED")(audit)
+    verb(
+        group,
+        "shoal user audit",
+        "shoal user audit --actor anna --since 7d",
+        "shoal user audit --project etl --outcome DENIED",
+    )(audit)
 
 
 @dataclass(frozen=True)
@@ -49,24 +53,8 @@ async def audit(
         now = (await client.ask(clock.read_clock)).now
         began = None if since is None else now - min(read_duration(since, "--since"), timedelta(days=36_500))
         asked = audit_pages.AuditQuery.read(**vars(filters), since=began)
-        found = await all_items(
-            lambda size, cursor: client.ask(
-                audit_pages.list_audit, asked.model_copy(update={"limit": size, "cursor": cursor})
-            ),
-            limit,
-        )
-    if not needs_table(call, found, "The audit has no such entry."):
-        return
-    table(
-        Column("WHEN", [when(each.at, now, utc=call.utc) for each in found], right=True),
-        Column("WHO", [each.actor for each in found]),
-        Column("DID", [each.action for each in found]),
-        Column("", ["denied" if each.outcome is Outcome.DENIED else "" for each in found]),
-        Column("WHAT", [_subject(each) for each in found], sentence=True),
-        Column("PROJECT", [each.project or "" for each in found], keep=2),
-        Column("CHANGE", [change_of(each) for each in found], keep=0, sentence=True),
-        Column("FROM", [each.address or "" for each in found], keep=1),
-    )
+        found = await all_items(lambda page: client.ask(audit_pages.list_audit, page), asked, limit)
+        await ENTRIES.show(call, client, found)
 
 
 def _subject(entry: audit_pages.AuditAnswer) -> str:
@@ -95,3 +83,18 @@ def _written(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_written(each)}" for name, each in value.items())
     return str(value)
+
+
+ENTRIES: Listing[audit_pages.AuditAnswer] = Listing(
+    (
+        Field("WHEN", lambda each: each.at, right=True),
+        Field("WHO", lambda each: each.actor),
+        Field("DID", lambda each: each.action),
+        Field("", lambda each: "denied" if each.outcome is Outcome.DENIED else ""),
+        Field("WHAT", _subject, sentence=True),
+        Field("PROJECT", lambda each: each.project or "", keep=2),
+        Field("CHANGE", change_of, keep=0, sentence=True),
+        Field("FROM", lambda each: each.address or "", keep=1),
+    ),
+    none="The audit has no such entry.",
+)

@@ -13,13 +13,12 @@ from model.runs.backfill import Order
 from service.runs import backfills
 from service.runs import requests as run_requests
 from service.words import counted, exact, plain
-from service.workflows import listing
-from service.workflows import requests as workflow_requests
 from shoal.cli import backfill_following, exit_codes, output
 from shoal.cli.backfill_following import shown
 from shoal.cli.command_result import TAKEN_WITHIN_S, wait_limit_s
 from shoal.cli.completion import complete_workflow
 from shoal.cli.invocation import Invocation
+from shoal.cli.named import workflow_named
 from shoal.cli.output import Column
 from shoal.cli.values import AlertGroup, Params, Project, Timeout, Warn, read_values
 from shoal.cli.verbs import verb
@@ -93,9 +92,7 @@ async def backfill(
     within_s = wait_limit_s(timeout, wait=wait)
     request = run_requests.StartBackfill.read(params=read_values(param or []), **options.given())
     async with call.client() as client:
-        workflow = await client.ask(
-            listing.find_workflow, workflow_requests.WorkflowReference.read(name=name, project=project)
-        )
+        workflow = await workflow_named(client, name, project)
         wait_s = 0 if wait else TAKEN_WITHIN_S
         asked = await client.ask(backfills.start_backfill, workflow.code, request, run_requests.WaitQuery(wait=wait_s))
         if asked.command_id is None:

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from model.errors import Refused, Unavailable
 from service.runs import backfills, requests
 from service.words import counted
+from shoal.cli.command_result import tell_away
 from shoal.clients.waiting import NotDone, poll
 
 if TYPE_CHECKING:
@@ -74,7 +75,6 @@ class _Line:
         self._zone = backfill.time_zone
         self._now: BackfillProgress | None = None
         self._shown = -1
-        self._away = False
         self._is_open = False
         self.see = f"shoal runs --workflow {quote(backfill.workflow)}"
 
@@ -88,7 +88,7 @@ class _Line:
 
     def polled(self, now: BackfillProgress) -> None:
         """Report the dates that are done, and what runs."""
-        self._away, self._now = False, now
+        self._now = now
         runs = ", ".join(f"run {run.run_id} for {shown(run.date, self._zone)}" for run in now.running[:3])
         more = f" and {len(now.running) - 3} more" if len(now.running) > 3 else ""
         stopped = f"; {len(now.stopped)} stopped" if now.stopped else ""
@@ -103,10 +103,8 @@ class _Line:
 
     def server_is_away(self, error: Unavailable) -> None:
         """Report that the server is away; it is asked until it answers."""
-        if not self._away:
-            self.end()
-            sys.stderr.write(f"shoal: {error}; the wait goes on\n")
-        self._away = True
+        self.end()
+        tell_away(error)
 
     def end(self) -> None:
         """End the line of a terminal."""

@@ -1,22 +1,22 @@
-"""`shoal bulk`: reruns, pauses, stops or resumes many runs at once, and says first what it would do."""
+"""`shoal runs stop` and the like: one change of many runs at once, which first says what it would do."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from model.errors import Refused, Unavailable
+from model.errors import Refused
 from model.runs.bulk import BulkAction
 from service.runs import bulk as bulk_changes
 from service.runs import bulk_operations as operations
 from service.runs import requests
 from service.words import counted, plain
 from shoal.cli import exit_codes, output
-from shoal.cli.command_result import wait_limit_s
+from shoal.cli.command_result import tell_away, wait_limit_s
 from shoal.cli.filters import RunFilters
 from shoal.cli.invocation import Invocation
 from shoal.cli.values import Timeout
@@ -29,15 +29,18 @@ if TYPE_CHECKING:
 SHOWN_MAX = 5
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    verb(
-        app,
-        "shoal bulk rerun_failed --state failure --since 1d",
-        "shoal bulk rerun_failed --state failure --since 1d --do --wait",
-        "shoal bulk stop --workflow hello --do",
-        "shoal bulk resume 1042 1043 --do",
-    )(bulk)
+def add_to(group: typer.Typer) -> None:
+    """Add a verb for each action."""
+    for action in BulkAction:
+        name = action.lower().replace("_", "-")
+        example = f"shoal runs {name}"
+        examples = (f"{example} --since 1d", f"{example} --workflow hello --do --wait", f"{example} 1042 1043 --do")
+        verb(group, *examples, name=name)(_changing(action))
+
+
+def _what(action: BulkAction) -> str:
+    """Such as `stop`, before the number of runs."""
+    return "rerun what failed in" if action is BulkAction.RERUN_FAILED else action.lower()
 
 
 @dataclass(frozen=True)
@@ -71,17 +74,25 @@ class Doing:
         return wait_limit_s(self.timeout, wait=self.wait)
 
 
-async def bulk(
-    call: Invocation,
-    filters: BulkFilters,
-    doing: Doing,
-    action: Annotated[BulkAction, typer.Argument(case_sensitive=False, help="What is done with each run.")],
-    run: Annotated[list[int] | None, typer.Argument(metavar="RUN...", help="Their ids.")] = None,
-) -> None:
-    """Rerun, pause, stop or resume many runs: those with these ids, or all that match.
+def _changing(action: BulkAction) -> Callable[..., Coroutine[Any, Any, None]]:
+    async def change(
+        call: Invocation,
+        filters: BulkFilters,
+        doing: Doing,
+        run: Annotated[list[int] | None, typer.Argument(metavar="RUN...", help="Their ids.")] = None,
+    ) -> None:
+        await _change(call, action, filters, doing, run)
 
-    More than 10,000 are changed in parts, by an API process.
-    """
+    change.__doc__ = (
+        f"{_what(action).capitalize()} many runs: those with these ids, or all that match.\n\n"
+        "More than 10,000 are changed in parts, by an API process."
+    )
+    return change
+
+
+async def _change(
+    call: Invocation, action: BulkAction, filters: BulkFilters, doing: Doing, run: list[int] | None
+) -> None:
     wanted = filters.wanted()
     if bool(run) == (wanted is not None):
         raise Refused("say which runs: their ids, or a filter such as --state or --workflow; or --all")
@@ -108,13 +119,6 @@ async def _follow(
     Raises `NotDone` after `within_s` seconds."""
     if not asked.command_ids and asked.operation_id is None:
         return None
-    said = False
-
-    def is_away(error: Unavailable) -> None:
-        nonlocal said
-        if not said:
-            sys.stderr.write(f"shoal: {error}; the wait goes on\n")
-        said = True
 
     async def read() -> bulk_changes.CommandsProgress | operations.OperationAnswer | None:
         if asked.operation_id is not None:
@@ -125,7 +129,7 @@ async def _follow(
 
     try:
         async with asyncio.timeout(within_s):
-            return await poll(read, is_away)
+            return await poll(read, tell_away)
     except TimeoutError:
         raise NotDone(f"not all taken after {within_s:g} s; the commands stay: shoal queue") from None
 
@@ -133,11 +137,10 @@ async def _follow(
 def _print(
     answer: bulk_changes.BulkAnswer, progress: bulk_changes.CommandsProgress | operations.OperationAnswer | None
 ) -> None:
-    what = "rerun what failed in" if answer.action is BulkAction.RERUN_FAILED else answer.action.lower()
     ids = ", ".join(map(str, answer.run_ids[:SHOWN_MAX])) + (", …" if answer.runs > SHOWN_MAX else "")
     named = f": {ids}" if ids else ""
     would = "This would" if answer.dry_run else "Asked to"
-    output.say(f"{would} {what} {counted(answer.runs, 'run')}{named}")
+    output.say(f"{would} {_what(answer.action)} {counted(answer.runs, 'run')}{named}")
     if older := answer.older_versions:
         keep = "keeps an older version of its" if older == 1 else "keep an older version of their"
         output.say(f"  {counted(older, 'run')} {keep} workflow; with the newest: shoal rerun RUN --newest")

@@ -92,9 +92,7 @@ async def follow(client: Client, command: int, *, within_s: float | None = None)
 
     try:
         async with asyncio.timeout(within_s):
-            return await follow_command(
-                client, command, started=started, polled=progress.polled, away=progress.server_is_away
-            )
+            return await follow_command(client, command, started=started, polled=progress.polled, away=tell_away)
     except TimeoutError:
         raise NotDone(f"not ended after {within_s:g} s; the run goes on: {progress.see}") from None
     finally:
@@ -108,13 +106,17 @@ def wait_limit_s(timeout: str | None, *, wait: bool) -> float | None:
     return None if timeout is None else read_duration(timeout, "--timeout").total_seconds()
 
 
+def tell_away(error: Unavailable) -> None:
+    """Report that the server is away; it is asked until it answers."""
+    sys.stderr.write(f"shoal: {error}; the wait goes on\n")
+
+
 class _Progress:
     """Shows a person who waits what happens, on standard error: standard output is for the result."""
 
     def __init__(self, command: int) -> None:
         self.see = f"shoal why command {command}"
         self._shown: set[tuple[str, TaskState]] = set()
-        self._away = False
 
     def started(self, fate: CommandAnswer) -> None:
         """A master took the command."""
@@ -124,19 +126,12 @@ class _Progress:
 
     def polled(self, tasks: Sequence[TaskAnswer]) -> None:
         """Report the tasks that ended, on a terminal only."""
-        self._away = False
         if not sys.stderr.isatty():
             return
         for task in tasks:
             if task.state.is_final and (task.name, task.state) not in self._shown:
                 self._shown.add((task.name, task.state))
                 sys.stderr.write(f"  {task.name}: {task.state}\n")
-
-    def server_is_away(self, error: Unavailable) -> None:
-        """Report that the server is away; it is asked until it answers."""
-        if not self._away:
-            sys.stderr.write(f"shoal: {error}; the wait goes on\n")
-        self._away = True
 
 
 def print_end(call: Invocation, command: int, end: RunEnd, *, fine: Collection[WorkflowState]) -> None:

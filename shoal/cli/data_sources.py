@@ -9,27 +9,41 @@ import typer
 
 from dao.secrets import data_source_url
 from model.errors import Refused, Unavailable
-from service.cluster import clock
 from service.secrets import data_sources
-from service.words import when
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column, hint, needs_table, print_result, table
-from shoal.cli.secrets import read_secret
-from shoal.cli.verbs import verb
+from shoal.cli.listing import Field, Listing
+from shoal.cli.output import print_result
+from shoal.cli.secrets import read_url
+from shoal.cli.verbs import new_group, verb
 
 Name = Annotated[str, typer.Argument(help="The data source's name.")]
+DATA_SOURCES: Listing[data_sources.DataSourceAnswer] = Listing(
+    (
+        Field("DATA SOURCE", lambda each: each.name),
+        Field("URL", lambda each: each.url),
+        Field("KEY", lambda each: each.key_id, keep=0),
+        Field("CHANGED", lambda each: each.updated_at, keep=1, right=True),
+    ),
+    none="There is no data source yet.",
+    first="Save one: shoal datasource set NAME",
+    then=lambda first: f"Try one: shoal datasource test {quote(first.name)}",
+)
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the group `datasource`."""
-    group = typer.Typer(no_args_is_help=True, help="Databases for SQL and PROCEDURE tasks.")
+    group = new_group(app, "datasource", "Databases for SQL and PROCEDURE tasks.")
     verb(group, "shoal datasource list", name="list")(list_all)
     verb(group, "shoal datasource set shop < url.txt", "shoal datasource set files duckdb:////srv/shop.db", name="set")(
         put
     )
     verb(group, "shoal datasource test shop")(test)
     verb(group, "shoal datasource delete shop")(delete)
-    app.add_typer(group, name="datasource")
+
+
+def has_secret(url: str) -> bool:
+    """Whether the URL of a database has a password, or an option that looks like one. Raises `Refused` for none."""
+    return bool(data_source_url.secrets_of(data_source_url.parse_data_source_url(url)))
 
 
 async def put(
@@ -40,16 +54,9 @@ async def put(
     ] = "-",
 ) -> None:
     """Save or replace a data source. A URL with a password comes from standard input or a prompt."""
-    if url != "-" and data_source_url.secrets_of(data_source_url.parse_data_source_url(url)):
-        raise Refused(
-            "the URL contains a password, and everybody on this machine can read the arguments of a command: "
-            f"say `shoal datasource set {quote(name)}` and give it on standard input"
-        )
-    given = read_secret("URL") if url == "-" else url
+    given = read_url(url, has_secret, f"say `shoal datasource set {quote(name)}`")
     async with call.client() as client:
-        shown = (
-            await client.ask(data_sources.save_data_source, name, data_sources.DataSourceUrl.read(url=given.strip()))
-        ).url
+        shown = (await client.ask(data_sources.save_data_source, name, data_sources.DataSourceUrl.read(url=given))).url
     said = f'Data source "{name}" is saved: {shown}'
     print_result(call, {"name": name, "url": shown}, said, f"Try it: shoal datasource test {quote(name)}")
 
@@ -76,14 +83,4 @@ async def delete(call: Invocation, name: Name) -> None:
 async def list_all(call: Invocation) -> None:
     """List the data sources, without their passwords, each with the key that encrypts it."""
     async with call.client() as client:
-        now = (await client.ask(clock.read_clock)).now
-        found = (await client.ask(data_sources.list_data_sources)).items
-    if not needs_table(call, found, "There is no data source yet.", "Save one: shoal datasource set NAME"):
-        return
-    table(
-        Column("DATA SOURCE", [each.name for each in found]),
-        Column("URL", [each.url for each in found]),
-        Column("KEY", [each.key_id for each in found], keep=0),
-        Column("CHANGED", [when(each.updated_at, now, utc=call.utc) for each in found], keep=1, right=True),
-    )
-    hint(f"Try one: shoal datasource test {quote(found[0].name)}")
+        await DATA_SOURCES.show(call, client, (await client.ask(data_sources.list_data_sources)).items)

@@ -21,7 +21,7 @@ from shoal import psql as psql_program
 from shoal.cli import output
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import Column
-from shoal.cli.verbs import verb
+from shoal.cli.verbs import new_group, verb
 from shoal.cluster import registry_move, restoring
 from shoal.config import logging
 
@@ -34,7 +34,7 @@ WAIT_STEP_S = 0.5
 
 def add_to(app: typer.Typer) -> None:
     """Add the group `db`."""
-    group = typer.Typer(no_args_is_help=True, help="The database: create, upgrade and check its schema.")
+    group = new_group(app, "db", "The database: create, upgrade and check its schema.")
     verb(group, "shoal db init --database-url postgresql+psycopg://user:password@host/name", local=True)(init)
     verb(group, "shoal db upgrade", "shoal db upgrade --plan", local=True)(upgrade)
     verb(group, "shoal db wait --within 300", local=True)(wait)
@@ -47,7 +47,6 @@ def add_to(app: typer.Typer) -> None:
     verb(group, "shoal db timing", "shoal db timing --set worker_fence_after=40", local=True)(timing)
     verb(group, "shoal db roles", "shoal db roles --prefix airport_", local=True)(roles)
     verb(group, "shoal db restored", "shoal db restored --hold", local=True)(restored)
-    app.add_typer(group, name="db")
 
 
 async def init(call: Invocation) -> None:
@@ -212,7 +211,7 @@ async def restored(
             )
     output.say("Masters and workers may join. New ids are above all that were given.")
     if done.commands:
-        output.say(f"{counted(done.commands, 'command')} that waited: shoal errors")
+        output.say(f"{counted(done.commands, 'command')} that waited: shoal queue errors")
     if not done.runs:
         output.say("No run is unfinished.")
         return

@@ -11,24 +11,32 @@ from typing import Annotated
 import typer
 
 from model.errors import Refused
-from service.cluster import clock
 from service.secrets import environments as stored_environments
-from service.words import when
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column, hint, needs_table, print_result, table
+from shoal.cli.listing import Field, Listing
+from shoal.cli.output import print_result
 from shoal.cli.secrets import read_secret
-from shoal.cli.verbs import verb
+from shoal.cli.verbs import new_group, verb
 
 Name = Annotated[str, typer.Argument(help="The environment's name.")]
+ENVIRONMENTS: Listing[stored_environments.EnvironmentAnswer] = Listing(
+    (
+        Field("ENVIRONMENT", lambda each: each.name),
+        Field("KEY", lambda each: each.key_id, keep=0),
+        Field("CHANGED", lambda each: each.updated_at, keep=1, right=True),
+    ),
+    none="There is no environment yet.",
+    first="Save one: shoal environment set NAME FILE",
+    then="Use one in a task: environment: NAME",
+)
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the group `environment`."""
-    group = typer.Typer(no_args_is_help=True, help="Scripts of exports, run before SHELL and PYTHON tasks.")
+    group = new_group(app, "environment", "Scripts of exports, run before SHELL and PYTHON tasks.")
     verb(group, "shoal environment list", name="list")(list_all)
     verb(group, "shoal environment set spark spark.sh", "shoal environment set spark < spark.sh", name="set")(put)
     verb(group, "shoal environment delete spark")(delete)
-    app.add_typer(group, name="environment")
 
 
 async def put(
@@ -60,13 +68,4 @@ async def delete(call: Invocation, name: Name) -> None:
 async def list_all(call: Invocation) -> None:
     """List the environments, each with the key that encrypts it; their scripts are never shown."""
     async with call.client() as client:
-        now = (await client.ask(clock.read_clock)).now
-        found = (await client.ask(stored_environments.list_environments)).items
-    if not needs_table(call, found, "There is no environment yet.", "Save one: shoal environment set NAME FILE"):
-        return
-    table(
-        Column("ENVIRONMENT", [each.name for each in found]),
-        Column("KEY", [each.key_id for each in found], keep=0),
-        Column("CHANGED", [when(each.updated_at, now, utc=call.utc) for each in found], keep=1, right=True),
-    )
-    hint("Use one in a task: environment: NAME")
+        await ENVIRONMENTS.show(call, client, (await client.ask(stored_environments.list_environments)).items)

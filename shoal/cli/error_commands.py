@@ -1,8 +1,8 @@
-"""`shoal errors`: list, retry and delete commands that could not be handled."""
+"""`shoal queue errors/retry/delete`: commands that could not be handled."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,28 +12,39 @@ from model.choices import FailureStrategy, Priority
 from model.errors import Refused
 from model.runs.command_moves import CommandType
 from service import paging as pages
-from service.cluster import clock
 from service.runs import corrected_command, error_commands, requests
-from service.words import counted, when
+from service.words import counted
 from shoal.cli import output
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column
+from shoal.cli.listing import Field, Listing
 from shoal.cli.values import Params, read_values
-from shoal.cli.verbs import default_verb, verb
+from shoal.cli.verbs import verb
+from shoal.clients.pages import EVERYTHING, all_items
 
 if TYPE_CHECKING:
     from shoal.clients.client import Client
 
 TYPE_LENGTH_MAX = 40
+ERRORS: Listing[error_commands.ErrorCommandAnswer] = Listing(
+    (
+        Field("COMMAND", lambda each: each.id, right=True),
+        Field("TYPE", lambda each: each.type[:TYPE_LENGTH_MAX], keep=2),
+        Field("WORKFLOW", lambda each: each.workflow_code or "-", keep=1, right=True),
+        Field("REFUSED", lambda each: each.refused_at, keep=3, right=True),
+        Field("BY", lambda each: each.created_by or "-", keep=0),
+        Field("REASON", lambda each: each.reason, sentence=True),
+    ),
+    none="There is no error command.",
+    first="What waits: shoal queue   What ran: shoal runs",
+    then=lambda first: f"When it is fixed: shoal queue retry {first.id}   Delete it: shoal queue delete {first.id}",
+)
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the group `errors`, which lists when it is given no verb."""
-    group = typer.Typer(help="Commands that could not be handled, with the reason.")
-    default_verb(group, "shoal errors", "shoal errors --limit 100")(errors)
-    verb(group, "shoal errors retry 17", "shoal errors retry --all", "shoal errors retry 17 -p day=2026-01-31")(retry)
-    verb(group, "shoal errors delete 17", "shoal errors delete 17 18 19", "shoal errors delete --all")(delete)
-    app.add_typer(group, name="errors")
+def add_to(group: typer.Typer) -> None:
+    """Add these verbs."""
+    verb(group, "shoal queue errors", "shoal queue errors --limit 100")(errors)
+    verb(group, "shoal queue retry 17", "shoal queue retry --all", "shoal queue retry 17 -p day=2026-01-31")(retry)
+    verb(group, "shoal queue delete 17", "shoal queue delete 17 18 19", "shoal queue delete --all")(delete)
 
 
 async def errors(
@@ -42,20 +53,7 @@ async def errors(
 ) -> None:
     """List the commands that could not be handled, newest first, each with the reason."""
     async with call.client() as client:
-        now = (await client.ask(clock.read_clock)).now
-        found = [each async for each in _error_commands(client, limit)]
-    others = "What waits: shoal queue   What ran: shoal runs"
-    if not output.needs_table(call, found, "There is no error command.", others):
-        return
-    output.table(
-        Column("COMMAND", [each.id for each in found], right=True),
-        Column("TYPE", [each.type[:TYPE_LENGTH_MAX] for each in found], keep=2),
-        Column("WORKFLOW", [each.workflow_code or "-" for each in found], keep=1, right=True),
-        Column("REFUSED", [when(each.refused_at, now, utc=call.utc) for each in found], keep=3, right=True),
-        Column("BY", [each.created_by or "-" for each in found], keep=0),
-        Column("REASON", [each.reason for each in found], sentence=True),
-    )
-    output.hint(f"When it is fixed: shoal errors retry {found[0].id}   Delete it: shoal errors delete {found[0].id}")
+        await ERRORS.show(call, client, await _error_commands(client, limit))
 
 
 @dataclass(frozen=True)
@@ -99,8 +97,7 @@ async def retry(
         else:
             retried = await client.ask(error_commands.retry_error_command, commands[0], corrected, requests.WaitQuery())
             asked = [error_commands.RetriedAnswer(id=retried.id, command_id=retried.command_id)]
-    if call.as_json:
-        output.print_json([output.answer_fields(each) for each in asked])
+    if output.printed_json(call, asked):
         return
     for each in asked:
         output.say(f"Error command {each.id} is asked for again as command {each.command_id}.")
@@ -108,7 +105,7 @@ async def retry(
         output.say(skipped.reason)
     if not asked and not refused:
         output.say("There is no error command.")
-    output.hint("What became of them: shoal errors   shoal runs")
+    output.hint("What became of them: shoal queue errors   shoal runs")
 
 
 async def delete(
@@ -121,12 +118,12 @@ async def delete(
         raise Refused("say which error commands to delete: their ids, or --all")
     deleted: list[int] = []
     async with call.client() as client:
-        for ids in _pages(commands or [each.id async for each in _error_commands(client)]):
+        for ids in _pages(commands or [each.id for each in await _error_commands(client)]):
             deleted += (
                 await client.ask(error_commands.drop_error_commands, error_commands.ErrorCommandIds.read(ids=ids))
             ).dropped
     said = f"Deleted {counted(len(deleted), 'error command')}."
-    output.print_result(call, [str(id_) for id_ in deleted], said, "What is left: shoal errors")
+    output.print_result(call, [str(id_) for id_ in deleted], said, "What is left: shoal queue errors")
 
 
 async def _retried(
@@ -135,7 +132,7 @@ async def _retried(
     """Retry these, or all that there are, in the order in which they were created."""
     asked: list[error_commands.RetriedAnswer] = []
     refused: list[error_commands.SkippedAnswer] = []
-    for ids in _pages(commands or [each.id async for each in _error_commands(client)]):
+    for ids in _pages(commands or [each.id for each in await _error_commands(client)]):
         body = error_commands.RetryCommands.read(ids=ids, skip_refused=commands is None)
         found = await client.ask(error_commands.retry_error_commands, body)
         asked += found.retried
@@ -143,17 +140,9 @@ async def _retried(
     return asked, refused
 
 
-async def _error_commands(client: Client, limit: int | None = None) -> AsyncIterator[error_commands.ErrorCommandAnswer]:
+async def _error_commands(client: Client, limit: int = EVERYTHING) -> list[error_commands.ErrorCommandAnswer]:
     """The error commands, newest first; at most `limit`."""
-    cursor, left = None, limit
-    while left is None or left > 0:
-        size = pages.LIMIT_MAX if left is None else min(left, pages.LIMIT_MAX)
-        page = await client.ask(error_commands.list_error_commands, pages.PageQuery.read(limit=size, cursor=cursor))
-        for each in page.items:
-            yield each
-        left = None if left is None else left - size
-        if (cursor := page.next_cursor) is None:
-            return
+    return await all_items(lambda page: client.ask(error_commands.list_error_commands, page), pages.PageQuery(), limit)
 
 
 def _pages(ids: Sequence[int]) -> Iterator[list[int]]:

@@ -1,4 +1,4 @@
-"""`shoal file put/list/get/delete`: the files of a project that its tasks get."""
+"""`shoal project file put/list/get/delete`: the files of a project that its tasks get."""
 
 from __future__ import annotations
 
@@ -12,27 +12,36 @@ from typing import Annotated
 import typer
 
 from model.errors import Refused
-from service.cluster import clock
 from service.projects import files
-from service.words import counted, when
+from service.words import counted
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column, answer_fields, hint, needs_table, print_result, table
-from shoal.cli.verbs import verb
+from shoal.cli.listing import Field, Listing
+from shoal.cli.output import answer_fields, print_result
+from shoal.cli.verbs import new_group, verb
+from shoal.clients.pages import all_items
 
 Project = Annotated[str, typer.Option(help="Which project.")]
 FilePath = Annotated[str, typer.Argument(metavar="PATH", help="Its path in the project, such as sql/load.sql.")]
+FILES: Listing[files.FileAnswer] = Listing(
+    (
+        Field("FILE", lambda each: each.path),
+        Field("BYTES", lambda each: f"{each.size:,}", keep=0, right=True),
+        Field("CHANGED", lambda each: each.changed_at, keep=1, right=True),
+        Field("BY", lambda each: each.changed_by, keep=2),
+    ),
+    none="There is no file yet.",
+    first="Save one: shoal project file put",
+    then="Use one in a task: files: [PATH], or script: {file: PATH}",
+)
 
 
-def add_to(app: typer.Typer) -> None:
+def add_to(above: typer.Typer) -> None:
     """Add the group `file`."""
-    group = typer.Typer(
-        no_args_is_help=True, help="Files of a project that its tasks get: scripts, statements, modules, archives."
-    )
-    verb(group, "shoal file put sql/load.sql --project sales", "shoal file put etl/", name="put")(put)
-    verb(group, "shoal file list --project sales", "shoal file list sql/", name="list")(list_all)
-    verb(group, "shoal file get sql/load.sql > load.sql", name="get")(get)
-    verb(group, "shoal file delete sql/load.sql", name="delete")(delete)
-    app.add_typer(group, name="file")
+    group = new_group(above, "file", "Files of a project that its tasks get: scripts, statements, modules, archives.")
+    verb(group, "shoal project file put sql/load.sql --project sales", "shoal project file put etl/", name="put")(put)
+    verb(group, "shoal project file list --project sales", "shoal project file list sql/", name="list")(list_all)
+    verb(group, "shoal project file get sql/load.sql > load.sql", name="get")(get)
+    verb(group, "shoal project file delete sql/load.sql", name="delete")(delete)
 
 
 async def put(
@@ -71,25 +80,10 @@ async def list_all(
     project: Project = "default",
 ) -> None:
     """List the files of a project by path."""
-    found, cursor = [], None
+    query = files.FilesQuery.read(under=under)
     async with call.client() as client:
-        now = (await client.ask(clock.read_clock)).now
-        while True:
-            query = files.FilesQuery.read(under=under, limit=1000, cursor=cursor)
-            page = await client.ask(files.list_files, project, query)
-            found += page.items
-            cursor = page.next_cursor
-            if cursor is None:
-                break
-    if not needs_table(call, found, "There is no file yet.", "Save one: shoal file put"):
-        return
-    table(
-        Column("FILE", [each.path for each in found]),
-        Column("BYTES", [f"{each.size:,}" for each in found], keep=0, right=True),
-        Column("CHANGED", [when(each.changed_at, now, utc=call.utc) for each in found], keep=1, right=True),
-        Column("BY", [each.changed_by for each in found], keep=2),
-    )
-    hint("Use one in a task: files: [PATH], or script: {file: PATH}")
+        found = await all_items(lambda page: client.ask(files.list_files, project, page), query)
+        await FILES.show(call, client, found)
 
 
 async def get(call: Invocation, path: FilePath, project: Project = "default") -> None:

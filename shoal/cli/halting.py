@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from model.runs.states import WorkflowState
-from service.runs import control, requests, showing
+from service.runs import control, requests
 from shoal.cli.command_result import TAKEN_WITHIN_S, name_of, report_change, tell_newer
 from shoal.cli.invocation import Invocation
+from shoal.cli.named import run_named
 from shoal.cli.values import AnyProject, RunName
 from shoal.cli.verbs import verb
 
@@ -64,8 +65,7 @@ async def _change(
     fine: Collection[WorkflowState],
 ) -> None:
     async with call.client() as client:
-        named = requests.RunReference.read(name=wanted.run, project=wanted.project)
-        found = await client.ask(showing.find_run, named)
+        found = await run_named(client, wanted.run, wanted.project)
         asked = await client.ask(operation, found.id, requests.WaitQuery(wait=TAKEN_WITHIN_S))
         tell_newer(found, asked)
         await report_change(call, client, asked, f"{name_of(found)} {said}.", wait=wanted.wait, fine=fine)

@@ -1,4 +1,4 @@
-"""`shoal import`: definitions of other schedulers as files of Shoal, with a report; nothing is saved."""
+"""`shoal workflow import`: definitions of other schedulers as files of Shoal, with a report; nothing is saved."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dao.secrets import data_source_url
 from importers import crontab as crontabs
 from importers import imported as results
 from importers import report as reports
@@ -19,10 +18,11 @@ from model.errors import Refused
 from service.words import counted
 from shoal import import_files
 from shoal.cli import exit_codes
+from shoal.cli.data_sources import has_secret
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import Column, hint, print_json, say, table
-from shoal.cli.secrets import read_secret
-from shoal.cli.verbs import verb
+from shoal.cli.secrets import read_url
+from shoal.cli.verbs import new_group, verb
 
 if TYPE_CHECKING:
     from importers.imported import Imported
@@ -41,21 +41,18 @@ class How:
     ] = False
 
 
-def add_to(app: typer.Typer) -> None:
+def add_to(above: typer.Typer) -> None:
     """Add the group `import`."""
-    group = typer.Typer(
-        no_args_is_help=True, help="Turn definitions of other schedulers into files; nothing is run or saved."
-    )
+    group = new_group(above, "import", "Turn definitions of other schedulers into files; nothing is run or saved.")
     verb(
         group,
-        "shoal import dolphinscheduler export.json --out imported",
-        "shoal import dolphinscheduler *.json --names imported/catalog.yaml --out imported",
-        "shoal import dolphinscheduler --from-db - --out imported < url.txt",
+        "shoal workflow import dolphinscheduler export.json --out imported",
+        "shoal workflow import dolphinscheduler *.json --names imported/catalog.yaml --out imported",
+        "shoal workflow import dolphinscheduler --from-db - --out imported < url.txt",
         local=True,
     )(dolphinscheduler)
-    verb(group, "shoal import airflow dags/*.py --out imported", local=True)(airflow)
-    verb(group, "shoal import crontab crontab.txt --out imported", local=True)(crontab)
-    app.add_typer(group, name="import")
+    verb(group, "shoal workflow import airflow dags/*.py --out imported", local=True)(airflow)
+    verb(group, "shoal workflow import crontab crontab.txt --out imported", local=True)(crontab)
 
 
 async def dolphinscheduler(
@@ -80,12 +77,7 @@ async def dolphinscheduler(
     """
     if not inputs and from_db is None:
         raise Refused("say what to import: files, or --from-db with the URL of a database")
-    if from_db not in (None, "-") and data_source_url.secrets_of(data_source_url.parse_data_source_url(from_db or "")):
-        raise Refused(
-            "the URL contains a password, and everybody on this machine can read the arguments of a command: "
-            "say --from-db - and give it on standard input"
-        )
-    url = read_secret("URL").strip() if from_db == "-" else from_db
+    url = None if from_db is None else read_url(from_db, has_secret, "say --from-db -")
     options = context.Options(online=how.online, lenient=how.lenient)
     _show(call, import_files.import_dolphinscheduler(inputs or [], url, names, out, options), out)
 

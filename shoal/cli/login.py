@@ -1,4 +1,4 @@
-"""`shoal login`, `shoal logout`: a token of this user for a server, which the other verbs use from then on."""
+"""`shoal login`: a token of this user for a server, which the other verbs use from then on."""
 
 from __future__ import annotations
 
@@ -20,18 +20,26 @@ from shoal.config.logins import store_token, stored_token
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add these verbs."""
-    verb(app, "shoal login --server https://shoal.example.org", "shoal login --link < link.txt")(login)
-    verb(app, "shoal logout --server https://shoal.example.org")(logout)
+    """Add the verb."""
+    server = "--server https://shoal.example.org"
+    verb(app, f"shoal login {server}", "shoal login --link < link.txt", f"shoal login --logout {server}")(login)
 
 
 async def login(
     call: Invocation,
     name: Annotated[str | None, typer.Option(help="The account; else asked for.")] = None,
     link: Annotated[bool, typer.Option("--link", help="With a login link, from standard input or a prompt.")] = False,
+    logout: Annotated[bool, typer.Option("--logout", help="Log out: revoke that token, and remove it.")] = False,
 ) -> None:
     """Log in to a server, with a password from a prompt or standard input, and store a token for it."""
-    server = _server(call)
+    server = call.own_settings({}).server
+    if server is None:
+        raise Refused("say to which server: --server https://shoal.example.org, or SHOAL_SERVER")
+    if logout:
+        if name is not None or link:
+            raise Refused("--logout takes neither --name nor --link; it ends the login that is stored for the server")
+        await _log_out(call, server)
+        return
     if link:
         given = {"link": read_secret("login link").strip().rpartition("link=")[2]}
     else:
@@ -52,12 +60,10 @@ async def login(
             await client.log_out()
     fields = {"server": server, "name": me.name, "expires_at": made.expires_at, "file": str(file)}
     said = f"You are logged in to {server} as {me.name}."
-    print_result(call, fields, said, f"End it: shoal logout --server {server}")
+    print_result(call, fields, said, f"End it: shoal login --logout --server {server}")
 
 
-async def logout(call: Invocation) -> None:
-    """Revoke the token that `shoal login` stored for a server, and remove it."""
-    server = _server(call)
+async def _log_out(call: Invocation, server: str) -> None:
     token = stored_token(server)
     if token is None:
         raise Refused(f"nobody is logged in to {server} here; `shoal login` does that")
@@ -70,10 +76,3 @@ async def logout(call: Invocation) -> None:
             pass  # it has ended already
     store_token(server, None)
     print_result(call, {"server": server}, f"You are logged out of {server}.")
-
-
-def _server(call: Invocation) -> str:
-    server = call.own_settings({}).server
-    if server is None:
-        raise Refused("say to which server: --server https://shoal.example.org, or SHOAL_SERVER")
-    return server

@@ -1,4 +1,4 @@
-"""`shoal member`: who has which role in a project."""
+"""`shoal project member`: who has which role in a project."""
 
 from __future__ import annotations
 
@@ -10,35 +10,37 @@ import typer
 from model.accounts.rights import Role
 from service.accounts import project_access
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column, answer_fields, hint, needs_table, print_result, table
-from shoal.cli.verbs import verb
+from shoal.cli.listing import Field, Listing
+from shoal.cli.output import answer_fields, print_result
+from shoal.cli.verbs import new_group, verb
 
 Project = Annotated[str, typer.Option(help="Which project.")]
 AccountName = Annotated[str, typer.Argument(metavar="NAME", help="The account.")]
 
 
-def add_to(app: typer.Typer) -> None:
+def add_to(above: typer.Typer) -> None:
     """Add the group `member`."""
-    group = typer.Typer(no_args_is_help=True, help="Members of a project, each with a role.")
-    verb(group, "shoal member list --project etl", name="list")(list_all)
-    verb(group, "shoal member set anna OPERATOR --project etl", name="set")(put)
-    verb(group, "shoal member delete anna --project etl")(delete)
-    app.add_typer(group, name="member")
+    group = new_group(above, "member", "Members of a project, each with a role.")
+    verb(group, "shoal project member list --project etl", name="list")(list_all)
+    verb(group, "shoal project member set anna OPERATOR --project etl", name="set")(put)
+    verb(group, "shoal project member delete anna --project etl")(delete)
 
 
 async def list_all(call: Invocation, project: Project = "default") -> None:
     """List the members of a project. Admins are none: they may do everything in every project."""
-    async with call.client() as client:
-        found = (await client.ask(project_access.list_members, project)).items
-    how = f"shoal member set NAME VIEWER|OPERATOR|EDITOR|OWNER --project {quote(project)}"
-    if not needs_table(call, found, f'Project "{project}" has no members.', f"Give it one: {how}"):
-        return
-    table(
-        Column("NAME", [each.name for each in found]),
-        Column("ROLE", [each.role for each in found]),
-        Column("", ["disabled" if each.disabled else "" for each in found], keep=0),
+    how = f"shoal project member set NAME VIEWER|OPERATOR|EDITOR|OWNER --project {quote(project)}"
+    members: Listing[project_access.MemberAnswer] = Listing(
+        (
+            Field("NAME", lambda each: each.name),
+            Field("ROLE", lambda each: each.role),
+            Field("", lambda each: "disabled" if each.disabled else "", keep=0),
+        ),
+        none=f'Project "{project}" has no members.',
+        first=f"Give it one: {how}",
+        then=f"Give another role: {how}",
     )
-    hint(f"Give another role: {how}")
+    async with call.client() as client:
+        await members.show(call, client, (await client.ask(project_access.list_members, project)).items)
 
 
 async def put(

@@ -13,11 +13,11 @@ from model.errors import NotFound, Refused
 from model.time import zones
 from service.schedules import fire_times, schedule_listing, schedule_requests
 from service.words import exact
-from service.workflows import listing, requests
 from service.workflows.typed_names import typed
 from shoal.cli.completion import complete_workflow
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column, answer_fields, hint, print_json, say, table
+from shoal.cli.named import workflow_named
+from shoal.cli.output import Column, hint, printed_json, say, table
 from shoal.cli.values import AnyProject
 from shoal.cli.verbs import verb
 
@@ -67,8 +67,7 @@ def _show_cron(call: Invocation, text: str, zone: str, number: int) -> None:
     found = fire_times.preview(text, zone, datetime.now(UTC), number)
     if not found.fires:
         raise Refused(f'cron "{found.crontab}" never fires again; change it')
-    if call.as_json:
-        print_json([answer_fields(each) for each in found.fires])
+    if printed_json(call, found.fires):
         return
     say(f"{found.rule}, in {found.time_zone}.")
     _print(found.fires)
@@ -77,7 +76,7 @@ def _show_cron(call: Invocation, text: str, zone: str, number: int) -> None:
 
 async def _show_workflow(call: Invocation, name: str, project: str, number: int) -> None:
     async with call.client() as client:
-        head = await client.ask(listing.find_workflow, requests.WorkflowReference.read(name=name, project=project))
+        head = await workflow_named(client, name, project)
         found = await client.ask(
             schedule_listing.list_fires, schedule_requests.FiresQuery(workflow_code=head.code, count=number)
         )
@@ -100,8 +99,7 @@ async def _show_all(call: Invocation, project: str | None, number: int) -> None:
 def _show(call: Invocation, found: NextFires, *, with_workflow: bool) -> None:
     if not found.fires:
         raise Refused("; ".join(found.faults))
-    if call.as_json:
-        print_json([answer_fields(each) for each in found.fires])
+    if printed_json(call, found.fires):
         return
     _print(found.fires, with_workflow=with_workflow)
     for fault in found.faults:

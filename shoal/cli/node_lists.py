@@ -10,6 +10,7 @@ from service.cluster import clock, members
 from service.words import ago, plain, when
 from shoal.cli import output
 from shoal.cli.invocation import Invocation
+from shoal.cli.listing import Field, Listing
 from shoal.cli.output import Column
 from shoal.cli.verbs import verb
 
@@ -29,8 +30,7 @@ async def list_masters(call: Invocation) -> None:
     async with call.client() as client:
         found = await client.ask(members.get_slots)
         now = (await client.ask(clock.read_clock)).now
-    if call.as_json:
-        output.print_json(output.answer_fields(found))
+    if output.printed_json(call, found):
         return
     if found.registry_fault:
         output.say(f"The registry cannot be asked: {plain(found.registry_fault)}. This is what the database says.")
@@ -66,26 +66,7 @@ def _print_slots(call: Invocation, found: members.SlotsAnswer, now: datetime) ->
 async def list_workers(call: Invocation) -> None:
     """List the living workers: their groups, and how full they are."""
     async with call.client() as client:
-        found = (await client.ask(members.list_workers)).items
-    if not output.needs_table(call, found, "No worker is alive.", "Start one: shoal worker"):
-        return
-    because = [worker.busy_because for worker in found]
-    states = [worker.condition for worker in found]
-    drains = [drain_note(worker) for worker in found]
-    load = ["-" if worker.load is None else f"{worker.load:.2f}" for worker in found]
-    output.table(
-        Column("WORKER", [worker.name for worker in found]),
-        Column("EPOCH", [worker.epoch for worker in found], keep=1, right=True),
-        Column("STATE", list(map(output.state, states))),
-        Column("GROUPS", [", ".join(worker.groups or "-") for worker in found], keep=4),
-        Column("RUNS", [_said(worker.running) for worker in found], keep=5, right=True),
-        Column("PLACES", [_said(worker.capacity) for worker in found], keep=5, right=True),
-        Column("LOAD", load, keep=0, right=True),
-        Column("BEAT", [ago(worker.beat_age_s) for worker in found], keep=2, right=True),
-        *([Column("BUSY BECAUSE", because, sentence=True)] if any(because) else []),
-        *([Column("DRAINED", drains, keep=1, sentence=True)] if any(drains) else []),
-    )
-    output.hint("What waits for them: shoal queue")
+        await WORKERS.show(call, client, (await client.ask(members.list_workers)).items)
 
 
 def _master_row(master: members.MasterAnswer) -> tuple[object, ...]:
@@ -101,7 +82,7 @@ def _master_row(master: members.MasterAnswer) -> tuple[object, ...]:
         master.epoch,
         output.state(master_state(master)),
         _said(master.running),
-        "-" if master.load is None else f"{master.load:.2f}",
+        load(master),
         master.believes or "-",
         ago(master.beat_age_s),
         "; ".join(notes),
@@ -121,5 +102,29 @@ def drain_note(node: members.NodeAnswer) -> str:
     return f"drained {ago(drain.age_s)} by {plain(drain.asked_by)}{'' if drain.confirmed else ', not confirmed yet'}"
 
 
+def load(node: members.NodeAnswer) -> str:
+    """Its load for each core."""
+    return "-" if node.load is None else f"{node.load:.2f}"
+
+
 def _said(number: int | None) -> str:
     return "-" if number is None else str(number)
+
+
+WORKERS: Listing[members.NodeAnswer] = Listing(
+    (
+        Field("WORKER", lambda each: each.name),
+        Field("EPOCH", lambda each: each.epoch, keep=1, right=True),
+        Field("STATE", lambda each: output.state(each.condition)),
+        Field("GROUPS", lambda each: each.groups, keep=4),
+        Field("RUNS", lambda each: each.running, keep=5, right=True),
+        Field("PLACES", lambda each: each.capacity, keep=5, right=True),
+        Field("LOAD", load, keep=0, right=True),
+        Field("BEAT", lambda each: ago(each.beat_age_s), keep=2, right=True),
+        Field("BUSY BECAUSE", lambda each: each.busy_because or "", sentence=True, rare=True),
+        Field("DRAINED", drain_note, keep=1, sentence=True, rare=True),
+    ),
+    none="No worker is alive.",
+    first="Start one: shoal worker",
+    then="What waits for them: shoal queue",
+)

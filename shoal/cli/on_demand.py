@@ -17,7 +17,6 @@ GROUPS = {
     "Processes": {
         "up": "up",
         "demo": "demo",
-        "standalone": "up",
         "master": "master",
         "worker": "worker",
         "api": "api",
@@ -29,49 +28,31 @@ GROUPS = {
         "show": "show",
         "log": "log",
         "why": "why",
-        "tasks": "tasks",
-        "events": "events",
-        "errors": "error_commands",
         "pause": "halting",
         "stop": "halting",
         "resume": "halting",
         "rerun": "rerun",
-        "mark": "rerun",
         "backfill": "backfill",
-        "bulk": "bulk",
-        "stream": "streams",
+        "task": "tasks",
     },
-    "Workflows and schedules": {
+    "Workflows and what they use": {
         "workflow": "workflows",
         "schedule": "schedules",
         "project": "projects",
-        "file": "files",
-        "import": "imports",
+        "pool": "pools",
+        "datasource": "data_sources",
+        "environment": "environments",
     },
     "Cluster": {
         "top": "top",
         "queue": "queue",
-        "duties": "duties",
         "doctor": "doctor",
-    },
-    "Pools, data sources, environments and secrets": {
-        "pool": "pools",
-        "datasource": "data_sources",
-        "environment": "environments",
-        "secret": "secrets",
+        "db": "database",
+        "config": "config",
     },
     "Access": {
         "login": "login",
-        "logout": "login",
         "user": "users",
-        "token": "tokens",
-        "member": "members",
-        "audit": "audit",
-    },
-    "Setup": {
-        "db": "database",
-        "config": "config",
-        "metrics": "metrics",
     },
 }
 """Each verb and group of verbs, as the help shows them -> the module that adds it."""
@@ -117,6 +98,11 @@ class GroupOnDemand(TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         self.commands = cast(dict[str, Any], VerbsOnDemand(self.modules, self.add))  # Typer gives it none
+
+
+def group_of(modules: Mapping[str, str], add: str) -> type[GroupOnDemand]:
+    """The class of a group with these verbs; see `VerbsOnDemand`."""
+    return type("GroupOfModules", (GroupOnDemand,), {"modules": modules, "add": add})
 
 
 class Verbs(GroupOnDemand):

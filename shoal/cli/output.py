@@ -155,6 +155,13 @@ def needs_table(call: Invocation, found: Sequence[BaseModel], none: str, next_st
     return False
 
 
+def printed_json(call: Invocation, found: BaseModel | Sequence[BaseModel]) -> bool:
+    """Whether an answer, or several, were to be printed as JSON, which is done then."""
+    if call.as_json:
+        print_json([answer_fields(each) for each in found] if isinstance(found, Sequence) else answer_fields(found))
+    return call.as_json
+
+
 def print_json(value: object) -> None:
     """Print one JSON document."""
     text = json.dumps(value, ensure_ascii=not shows_all(sys.stdout), indent=2, default=_as_json)

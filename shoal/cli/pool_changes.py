@@ -13,7 +13,7 @@ from service.words import counted, plain
 from shoal import workflow_files
 from shoal.cli.completion import complete_pool, complete_resource
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import answer_fields, hint, print_json, print_result, say
+from shoal.cli.output import answer_fields, hint, print_result, printed_json, say
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ async def apply(
                 pool_changes.apply_pools, requests.ApplyPools.read(files=given, dry_run=dry_run, version=version)
             )
         ).pools
-    if call.as_json:
-        print_json([answer_fields(each) for each in saved])
+    if printed_json(call, saved):
         return
     for each in saved:
         print_saved(each, dry_run=dry_run)

@@ -17,15 +17,14 @@ from service.words import ahead, counted, period, plain, when
 from shoal.cli import output, pool_changes
 from shoal.cli.completion import complete_pool
 from shoal.cli.invocation import Invocation
+from shoal.cli.listing import Field, Listing
 from shoal.cli.output import Column
-from shoal.cli.verbs import verb
+from shoal.cli.verbs import new_group, verb
 from shoal.clients.pages import all_items
 
 if TYPE_CHECKING:
     from service.paging import PageOf
-    from service.pools.answers import PoolContent, ResourceAnswer, TaskOfRunAnswer, WaitingTaskAnswer
-
-LIST_MAX = 10_000
+    from service.pools.answers import PoolAnswer, PoolContent, ResourceAnswer, TaskOfRunAnswer, WaitingTaskAnswer
 
 PoolName = Annotated[str, typer.Argument(metavar="POOL", help="The pool's name.", autocompletion=complete_pool)]
 SHOWN_MAX = 1_000
@@ -33,35 +32,18 @@ SHOWN_MAX = 1_000
 
 def add_to(app: typer.Typer) -> None:
     """Add the group `pool`."""
-    group = typer.Typer(no_args_is_help=True, help="Scarce things that tasks share: proxies, licences, a number.")
+    group = new_group(app, "pool", "Scarce things that tasks share: proxies, licences, a number.")
     verb(group, "shoal pool list", "shoal pool list --json", name="list")(list_all)
     verb(group, "shoal pool show proxies", "shoal pool show proxies --limit 1000")(show)
     verb(group, "shoal pool export proxies > proxies.yaml")(export)
     pool_changes.add_to(group)
-    app.add_typer(group, name="pool")
 
 
 async def list_all(call: Invocation) -> None:
     """List the resource pools: how many of each are free, taken or set aside, and how many tasks wait."""
     async with call.client() as client:
-        found = await all_items(
-            lambda limit, cursor: client.ask(resource_pools.list_pools, requests.PoolQuery(limit=limit, cursor=cursor)),
-            LIST_MAX,
-        )
-    if not output.needs_table(call, found, "There is no resource pool yet.", "Make one: shoal pool apply FILE"):
-        return
-    output.table(
-        Column("POOL", [each.name for each in found]),
-        Column("KIND", [_kind(each.kind) for each in found], keep=1),
-        Column("FREE", [each.free for each in found], right=True),
-        Column("TAKEN", [each.taken for each in found], right=True),
-        Column("SET ASIDE", [each.set_aside for each in found], right=True, keep=3),
-        Column("CHECKING", [each.checking for each in found], right=True, keep=2),
-        Column("TOTAL", [each.total for each in found], right=True),
-        Column("WAITING", [each.waiting for each in found], right=True),
-        Column("ABOUT", [each.description or "-" for each in found], keep=0, sentence=True),
-    )
-    output.hint(f"Who holds and who waits: shoal pool show {quote(found[0].name)}")
+        found = await all_items(lambda page: client.ask(resource_pools.list_pools, page), requests.PoolQuery())
+        await POOLS.show(call, client, found)
 
 
 async def show(
@@ -208,3 +190,21 @@ def _besides(waiting: WaitingTaskAnswer, pool: str) -> str:
 
 def _kind(kind: str) -> str:
     return "named" if kind == "NAMED" else "count"
+
+
+POOLS: Listing[PoolAnswer] = Listing(
+    (
+        Field("POOL", lambda each: each.name),
+        Field("KIND", lambda each: _kind(each.kind), keep=1),
+        Field("FREE", lambda each: each.free, right=True),
+        Field("TAKEN", lambda each: each.taken, right=True),
+        Field("SET ASIDE", lambda each: each.set_aside, right=True, keep=3),
+        Field("CHECKING", lambda each: each.checking, right=True, keep=2),
+        Field("TOTAL", lambda each: each.total, right=True),
+        Field("WAITING", lambda each: each.waiting, right=True),
+        Field("ABOUT", lambda each: each.description or "-", keep=0, sentence=True),
+    ),
+    none="There is no resource pool yet.",
+    first="Make one: shoal pool apply FILE",
+    then=lambda first: f"Who holds and who waits: shoal pool show {quote(first.name)}",
+)

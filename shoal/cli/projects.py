@@ -13,21 +13,22 @@ from model.errors import Refused
 from service.projects import projects
 from service.words import counted
 from service.workflows import workflow_file, yaml_lines
-from shoal.cli import output
+from shoal.cli import files, members, output, secrets
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import Column
 from shoal.cli.secrets import read_secret
 from shoal.cli.values import read_values
-from shoal.cli.verbs import verb
+from shoal.cli.verbs import new_group, verb
 
 Project = Annotated[str, typer.Option(help="Which project.")]
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the group `project`."""
-    group = typer.Typer(
-        no_args_is_help=True,
-        help="What the workflows of a project share: parameters, defaults of tasks, and how long ended runs are kept.",
+    group = new_group(
+        app,
+        "project",
+        "What the workflows of a project share: parameters, defaults, files, members, how long runs are kept.",
     )
     verb(group, "shoal project params", "shoal project params --project sales")(params)
     verb(group, "shoal project set bucket=s3://lake day=$[yyyyMMdd-1]", name="set")(set_)
@@ -39,7 +40,9 @@ def add_to(app: typer.Typer) -> None:
         "shoal project defaults --unset timeout",
     )(defaults)
     verb(group, "shoal project keep 30 --project sales", "shoal project keep 0", "shoal project keep default")(keep)
-    app.add_typer(group, name="project")
+    secrets.add_to_projects(group)
+    members.add_to(group)
+    files.add_to(group)
 
 
 async def params(call: Invocation, project: Project = "default") -> None:
@@ -145,7 +148,7 @@ async def keep(
     output.say(f'Ended runs of project "{found.name}" are kept {kept}.')
     if found.kept_days != 0:
         output.say("Those that ended longer ago are deleted within ten minutes, for good.")
-    output.hint("What was deleted, and when it is checked again: shoal duties")
+    output.hint("What was deleted, and when it is checked again: shoal master duties")
 
 
 def _print(call: Invocation, found: projects.ProjectPageAnswer) -> None:

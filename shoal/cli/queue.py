@@ -1,7 +1,8 @@
-"""`shoal queue`: what waits, for a master or for a worker."""
+"""`shoal queue`: what waits, for a master or for a worker; its verbs are about commands that failed."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,21 +12,26 @@ from service.words import counted, duration
 from shoal.cli import output
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import Column
-from shoal.cli.verbs import verb
+from shoal.cli.verbs import default_verb
 
 if TYPE_CHECKING:
     from service.cluster.members import WorkerGroupAnswer
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    verb(app, "shoal queue", "shoal queue --limit 100")(queue)
+    """Add the group `queue`, which lists what waits when it is given no verb."""
+    default_verb(
+        app,
+        "shoal queue",
+        "shoal queue --limit 100",
+        beside=dict.fromkeys(("errors", "retry", "delete"), "error_commands"),
+    )(queue)
 
 
 async def queue(
     call: Invocation, limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many commands.")] = 20
 ) -> None:
-    """List what waits: commands for the masters, tasks for the worker groups."""
+    """List what waits: commands for masters, tasks for worker groups; its verbs show what failed, and retry it."""
     async with call.client() as client:
         waiting = await client.ask(command_queue.get_queue, command_queue.QueueQuery(limit=limit))
     if call.as_json or not (waiting.commands or waiting.worker_groups):
@@ -78,15 +84,18 @@ def _why_none(waiting: command_queue.QueueAnswer) -> str:
 def _print_groups(waiting: command_queue.QueueAnswer) -> None:
     count = sum(each.waiting for each in waiting.worker_groups)
     output.say(f"Waiting for a worker: {counted(count, 'task')}.")
-    groups = waiting.worker_groups
-    output.table(
+    output.table(*group_columns(waiting.worker_groups), indent=2)
+
+
+def group_columns(groups: Sequence[WorkerGroupAnswer]) -> list[Column]:
+    """What waits for each worker group, and who takes it."""
+    return [
         Column("GROUP", [each.worker_group for each in groups]),
         Column("WAITING", [each.waiting for each in groups], right=True),
-        Column("OLDEST", [duration(each.oldest_s) for each in groups], right=True),
-        Column("RUNNING", [each.running for each in groups], right=True),
-        Column("WORKERS", [_serving(each) for each in groups], right=True),
-        indent=2,
-    )
+        Column("OLDEST", [duration(each.oldest_s) for each in groups], right=True, keep=3),
+        Column("RUNNING", [each.running for each in groups], right=True, keep=2),
+        Column("WORKERS", [_serving(each) for each in groups], right=True, keep=4),
+    ]
 
 
 def _serving(group: WorkerGroupAnswer) -> str:

@@ -9,10 +9,9 @@ import typer
 from model.errors import Refused
 from model.runs.states import WorkflowState
 from service.runs import requests as run_requests
-from service.workflows import listing
-from service.workflows import requests as workflow_requests
 from shoal.cli import asked_values, command_result
 from shoal.cli.invocation import Invocation
+from shoal.cli.named import workflow_named
 from shoal.cli.output import json_fields, print_result
 from shoal.cli.values import Params, Project, RunOptions, Timeout, Wait, WorkflowName, read_values
 from shoal.cli.verbs import verb
@@ -43,9 +42,7 @@ async def run(
     within_s = command_result.wait_limit_s(timeout, wait=wait)
     request = run_requests.StartRun.read(params=read_values(param or []), **vars(options))
     async with call.client() as client:
-        head = await client.ask(
-            listing.find_workflow, workflow_requests.WorkflowReference.read(name=name, project=project)
-        )
+        head = await workflow_named(client, name, project)
         command = (await asked_values.start(call, client, head.code, request)).command_id
         if not wait:
             said = f'Workflow "{head.name}" is asked for by command {command}.'

@@ -1,4 +1,4 @@
-"""`shoal runs`: lists runs."""
+"""`shoal runs`: lists runs; its verbs change many of them at once."""
 
 from __future__ import annotations
 
@@ -16,15 +16,21 @@ from shoal.cli import output, run_page
 from shoal.cli.filters import RunFilters
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import Column
-from shoal.cli.verbs import verb
+from shoal.cli.verbs import default_verb
 
 if TYPE_CHECKING:
     from service.runs.answers import RunAnswer
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    verb(app, "shoal runs", "shoal runs --state failure --since 1d", "shoal runs --trigger schedule --q timeout")(runs)
+    """Add the group `runs`, which lists when it is given no verb."""
+    default_verb(
+        app,
+        "shoal runs",
+        "shoal runs --state failure --since 1d",
+        "shoal runs --trigger schedule --q timeout",
+        beside=dict.fromkeys(("rerun", "rerun-failed", "pause", "stop", "resume"), "bulk"),
+    )(runs)
 
 
 async def runs(
@@ -33,7 +39,7 @@ async def runs(
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most this many, newest first.")] = 20,
     children: Annotated[bool, typer.Option("--children", help="Also show child runs, each with its parent.")] = False,
 ) -> None:
-    """List runs, newest first.
+    """List runs, newest first; the verbs of `runs` change many at once.
 
     Child runs (of SUB_PROCESS and DYNAMIC tasks) only with --children, --workflow, --q, --serial-key or
     --trigger parent.
@@ -57,13 +63,13 @@ async def runs(
     how = hidden or "Start one: shoal run NAME   What can be started: shoal workflow list"
     if not output.needs_table(call, runs, none, how):
         return
-    _print_runs(call, runs, now)
+    output.table(*run_columns(runs, now, utc=call.utc))
     for each in refused:
         when_, left = (each.dates[0], len(each.dates) - 1) if each.dates else ("its next date", 0)
         after = f"; {counted(left, 'date')} after it" if left else ""
         output.say(
             f"A backfill of {plain(each.workflow or '')} stopped: its command for {plain(when_)} was refused: "
-            f"{plain(each.reason)}{after}; go on: shoal errors retry {each.command_id}"
+            f"{plain(each.reason)}{after}; go on: shoal queue retry {each.command_id}"
         )
     if hidden:
         output.say(hidden)
@@ -71,11 +77,12 @@ async def runs(
     output.hint(f"See one: shoal show {first}   Why it does not move: shoal why {first}")
 
 
-def _print_runs(call: Invocation, found: Sequence[RunAnswer], now: datetime) -> None:
-    times = [run_page.run_time(run, utc=call.utc) for run in found]
+def run_columns(found: Sequence[RunAnswer], now: datetime, *, utc: bool) -> list[Column]:
+    """Each run, and why it is as it is."""
+    times = [run_page.run_time(run, utc=utc) for run in found]
     parents = ["/".join(str(part) for part in (run.parent_id, run.parent_task) if part) or "-" for run in found]
     has_projects = len({run.project for run in found}) > 1
-    output.table(
+    return [
         Column("RUN", [run.id for run in found], right=True),
         *([Column("PARENT", parents)] if any(run.parent_id for run in found) else []),
         *([Column("PROJECT", [run.project or "-" for run in found], keep=6)] if has_projects else []),
@@ -83,8 +90,8 @@ def _print_runs(call: Invocation, found: Sequence[RunAnswer], now: datetime) -> 
         Column("VERSION", [run.version for run in found], keep=1, right=True),
         Column("STATE", [output.state(run.state) for run in found]),
         *([Column("FOR", [time or "-" for time in times], keep=5)] if any(times) else []),
-        Column("STARTED", [when(run.started_at, now, utc=call.utc) for run in found], keep=4, right=True),
+        Column("STARTED", [when(run.started_at, now, utc=utc) for run in found], keep=4, right=True),
         Column("TOOK", [duration(run.took_s) for run in found], keep=3, right=True),
         Column("MASTER", [run.master or "-" for run in found], keep=0),
         Column("WHY", [run_page.said_why(run) for run in found], keep=2, sentence=True),
-    )
+    ]

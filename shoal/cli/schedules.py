@@ -12,24 +12,22 @@ from model.choices import Misfire, ReleaseState
 from model.errors import Refused
 from model.time.moments import begin_of
 from model.time.zones import zone
-from service.cluster import clock
 from service.schedules import schedule_changes, schedule_listing, schedule_requests
-from service.words import ahead, exact, when
-from service.workflows import listing, requests
+from service.words import exact
 from service.workflows.typed_names import typed
 from shoal.cli import next_fires, output
 from shoal.cli.completion import complete_workflow
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column
+from shoal.cli.listing import Field, Listing
+from shoal.cli.named import workflow_named
 from shoal.cli.values import Params, Project, StartOptions, read_values
-from shoal.cli.verbs import verb
+from shoal.cli.verbs import new_group, verb
 from shoal.clients.pages import all_items
 
 if TYPE_CHECKING:
     from service.operation import Operation
     from service.schedules.schedule_answers import ScheduleAnswer
 
-LIST_MAX = 10_000
 NONE = "none"
 """Takes away the start or end of a schedule."""
 
@@ -39,9 +37,7 @@ Again = Annotated[bool, typer.Option("--again", help="Add it even if the workflo
 
 def add_to(app: typer.Typer) -> None:
     """Add the group `schedule`."""
-    group = typer.Typer(
-        no_args_is_help=True, help="Cron rules that start workflows: list, add, change, switch on or off, delete."
-    )
+    group = new_group(app, "schedule", "Cron rules that start workflows: list, add, change, switch on or off, delete.")
     verb(group, "shoal schedule list", "shoal schedule list --utc", name="list")(list_all)
     next_fires.add_to(group)
     verb(
@@ -53,7 +49,6 @@ def add_to(app: typer.Typer) -> None:
     verb(group, "shoal schedule on 3", name="on")(turn_on)
     verb(group, "shoal schedule off 3", name="off")(turn_off)
     verb(group, "shoal schedule delete 3")(delete)
-    app.add_typer(group, name="schedule")
 
 
 async def list_all(
@@ -66,31 +61,29 @@ async def list_all(
 ) -> None:
     """List the schedules by id: when each fires next, and why one does not."""
     asked = schedule_requests.ScheduleQuery.read(project=project, workflow=workflow, state=state)
-    async with call.client() as client:
-        now = (await client.ask(clock.read_clock)).now
-        found = await all_items(
-            lambda size, cursor: client.ask(
-                schedule_listing.list_schedules, asked.model_copy(update={"limit": size, "cursor": cursor})
-            ),
-            LIST_MAX,
-        )
-    none = "No schedule matches." if project or workflow or state else "There is no schedule."
-    how = 'Add one: shoal schedule add hello "0 0 5 * * ?" --zone Europe/Berlin'
-    if not output.needs_table(call, found, none, how):
-        return
-    output.table(
-        Column("ID", [each.id for each in found], right=True),
-        Column("WORKFLOW", [each.workflow or f"code {each.workflow_code}" for each in found], keep=4),
-        Column("CRON", [each.crontab for each in found], keep=5),
-        Column("ZONE", [each.time_zone for each in found], keep=2),
-        Column("STATE", [output.state(each.state) for each in found]),
-        Column("NEXT", [_when(each.next_fire_at, now, utc=call.utc) for each in found], keep=3, right=True),
-        Column("LAST", [_when(each.last_fire_at, now, utc=call.utc) for each in found], keep=1, right=True),
-        Column("PROBLEM", [each.problem or "-" for each in found], sentence=True),
+    schedules: Listing[ScheduleAnswer] = Listing(
+        (
+            Field("ID", lambda each: each.id, right=True),
+            Field("WORKFLOW", lambda each: each.workflow or f"code {each.workflow_code}", keep=4),
+            Field("CRON", lambda each: each.crontab, keep=5),
+            Field("ZONE", lambda each: each.time_zone, keep=2),
+            Field("STATE", lambda each: output.state(each.state)),
+            Field("NEXT", lambda each: each.next_fire_at, keep=3, right=True),
+            Field("LAST", lambda each: each.last_fire_at, keep=1, right=True),
+            Field("PROBLEM", lambda each: each.problem or "-", sentence=True),
+        ),
+        none="No schedule matches." if project or workflow or state else "There is no schedule.",
+        first='Add one: shoal schedule add hello "0 0 5 * * ?" --zone Europe/Berlin',
+        then=_next_of,
     )
-    first = found[0]
+    async with call.client() as client:
+        found = await all_items(lambda page: client.ask(schedule_listing.list_schedules, page), asked)
+        await schedules.show(call, client, found)
+
+
+def _next_of(first: ScheduleAnswer) -> str:
     named = typed(first.workflow, first.project) if first.workflow else first.workflow_code
-    output.hint(f"When one fires next: shoal schedule next {named}")
+    return f"When one fires next: shoal schedule next {named}"
 
 
 @dataclass(frozen=True)
@@ -158,10 +151,9 @@ async def add(
     state = ReleaseState.OFFLINE if given.pop("off") else ReleaseState.ONLINE
     asked = schedule_requests.NewSchedule.read(**given, cron=cron, state=state)
     async with call.client() as client:
-        head = await client.ask(listing.find_workflow, requests.WorkflowReference.read(name=workflow, project=project))
+        head = await workflow_named(client, workflow, project)
         made = await client.ask(schedule_changes.add_schedule, head.code, asked)
-    if call.as_json:
-        output.print_json(output.answer_fields(made))
+    if output.printed_json(call, made):
         return
     whose = " (the workflow's time zone)" if made.is_workflow_zone else ""
     output.say(f'Schedule {made.id} starts workflow "{head.name}": {made.rule}, in {made.time_zone}{whose}.')
@@ -185,8 +177,7 @@ async def edit(call: Invocation, schedule: Id, times: Times, options: Changes) -
         raise Refused("say what to change, such as --cron, --zone, --start, --end, --param or --off")
     async with call.client() as client:
         saved = await client.ask(schedule_changes.change_schedule, schedule, changes)
-    if call.as_json:
-        output.print_json(output.answer_fields(saved))
+    if output.printed_json(call, saved):
         return
     rule = f"{saved.rule}, in {saved.time_zone}"
     output.say(f'Schedule {saved.id} starts workflow "{saved.workflow}": {rule}.{_note_of_file(saved)}')
@@ -231,11 +222,3 @@ async def delete(call: Invocation, schedule: Id) -> None:
         gone = await client.ask(schedule_changes.delete_schedule, schedule)
     said = f"Schedule {schedule} is deleted.{_note_of_file(gone)}"
     output.print_result(call, str(schedule), said, "What is left: shoal schedule list")
-
-
-def _when(time: datetime | str | None, now: datetime, *, utc: bool) -> str:
-    if not isinstance(time, datetime):
-        return time or "-"
-    if time > now:
-        return exact(time) if utc else ahead((time - now).total_seconds())
-    return when(time, now, utc=utc)

@@ -1,8 +1,9 @@
-"""`shoal secret add-key/rotate/seal`: the keys of stored secrets; and how a verb reads a secret."""
+"""`shoal config add-key/rotate-keys`, `shoal project seal`: keys of stored secrets; and how a verb reads a secret."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -17,15 +18,15 @@ from shoal.cli.output import answer_fields, print_json, print_result
 from shoal.cli.verbs import verb
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the group `secret`."""
-    group = typer.Typer(
-        no_args_is_help=True, help="The keys that encrypt data sources, environments and SECRET parameters."
-    )
-    verb(group, "shoal secret add-key /etc/shoal/keys", "shoal secret add-key", local=True)(add_key)
-    verb(group, "shoal secret rotate")(rotate)
-    verb(group, "shoal secret seal password < password.txt", local=True)(seal)
-    app.add_typer(group, name="secret")
+def add_to_config(group: typer.Typer) -> None:
+    """Add the verbs about the keys that encrypt data sources, environments and SECRET parameters."""
+    verb(group, "shoal config add-key /etc/shoal/keys", "shoal config add-key", local=True)(add_key)
+    verb(group, "shoal config rotate-keys")(rotate_keys)
+
+
+def add_to_projects(group: typer.Typer) -> None:
+    """Add the verb that seals a value."""
+    verb(group, "shoal project seal password < password.txt", local=True)(seal)
 
 
 def read_secret(what: str) -> str:
@@ -41,24 +42,42 @@ def read_secret(what: str) -> str:
         raise Refused(f"the {what} on standard input is no UTF-8 text") from None
 
 
+def read_url(given: str, has_secret: Callable[[str], object], instead: str) -> str:
+    """The URL of an argument; `-`: from standard input. Raises `Refused` for an argument with a secret in it.
+
+    Args:
+        given: the argument.
+        has_secret: whether a URL has one.
+        instead: what to do then.
+    """
+    if given == "-":
+        return read_secret("URL").strip()
+    if has_secret(given):
+        raise Refused(
+            "the URL contains what may be a secret, and everybody on this machine can read the arguments of a command: "
+            f"{instead} and give it on standard input"
+        )
+    return given.strip()
+
+
 async def add_key(
     call: Invocation,
     file: Annotated[Path | None, typer.Argument(help="The key file; none: secrets.key_file of the settings.")] = None,
 ) -> None:
     """Add a new key at the beginning of a key file, which is created if needed. The key is never shown.
 
-    From then on this key encrypts. Give the file to all workers, APIs and senders, then `shoal secret rotate`.
+    From then on this key encrypts. Give the file to all workers, APIs and senders, then `shoal config rotate-keys`.
     """
     path = file or call.settings.secrets.key_file
     if path is None:
-        raise Refused("no key file is named; say `shoal secret add-key FILE`, or set secrets.key_file")
+        raise Refused("no key file is named; say `shoal config add-key FILE`, or set secrets.key_file")
     key_id = key_settings.add_key(path)
     said = f"Key {key_id} is the first in {path} now."
-    next_step = "Copy it to the workers and APIs, then: shoal secret rotate"
+    next_step = "Copy it to the workers and APIs, then: shoal config rotate-keys"
     print_result(call, {"key_id": key_id, "file": str(path)}, said, next_step)
 
 
-async def rotate(call: Invocation) -> None:
+async def rotate_keys(call: Invocation) -> None:
     """Encrypt all that is stored encrypted with the first key; all or none. Older keys are not needed then."""
     async with call.client() as client:
         found = await client.ask(key_rotation.rotate_secrets)

@@ -1,16 +1,56 @@
-"""What the verbs that run a process have in common: how long a stop may take, and what exit code tells a supervisor."""
+"""What the verbs that run a process have in common: its secrets and its log, its stop, and its exit code."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from model.errors import Denied, Fenced, Outdated, Unavailable
+from shoal import process, secrecy
 from shoal.cli import exit_codes
+from shoal.config import logging, metrics
+
+if TYPE_CHECKING:
+    from metrics.health import Health
+    from shoal.cli.invocation import Invocation
+    from shoal.config.settings import Settings
 
 LEAVE_S_MAX = 20.0
 """How long a graceful stop may take in addition to the time that running work gets."""
+
+
+def begin(call: Invocation, flags: dict[str, Any], *, has_keys: bool = True) -> Settings:
+    """The settings of a role that begins: its secrets are hidden from other processes, and it logs as they say.
+
+    Args:
+        call: how it was called.
+        flags: its own options, by the names of the settings.
+        has_keys: whether it uses the keys of stored secrets.
+    """
+    secrecy.hide()
+    if not has_keys:
+        secrecy.clear_keys()
+    settings = call.settings_with(flags)
+    secrecy.clear_all()
+    logging.configure_role_logging(settings)
+    return settings
+
+
+async def run(
+    settings: Settings,
+    role: str,
+    name: str,
+    health: Health,
+    run_role: Callable[[asyncio.Event], Coroutine[Any, Any, None]],
+    work_s: float,
+) -> None:
+    """Run a role with its metrics until it is stopped; then its work gets `work_s` seconds to end."""
+    running = process.until_stopped(run_role, work_s + LEAVE_S_MAX, health)
+    with metrics.serving_metrics(settings, role, name, health):
+        await serve(running)
 
 
 async def serve(role: Awaitable[None]) -> None:

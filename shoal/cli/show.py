@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from model.errors import Refused
 from model.runs.elements import ELEMENTS_MAX
 from model.runs.states import TaskState
 from service.cluster import clock
 from service.explain.answer import task_named
 from service.runs import elements as elements_of_tasks
-from service.runs import requests, showing
-from shoal.cli import output, run_page
+from service.runs import requests, showing, story_answers
+from shoal.cli import output, run_events, run_page
 from shoal.cli.invocation import Invocation
+from shoal.cli.named import run_named
 from shoal.cli.values import AnyProject, RunName
 from shoal.cli.verbs import verb
 from shoal.clients.pages import all_items
@@ -25,33 +29,53 @@ if TYPE_CHECKING:
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb."""
-    verb(app, "shoal show @last", "shoal show hello", "shoal show 1042")(show)
+    verb(app, "shoal show @last", "shoal show hello", "shoal show 1042 --events")(show)
 
 
-async def show(
-    call: Invocation,
-    run: RunName,
-    project: AnyProject = None,
+@dataclass(frozen=True)
+class Shown:
+    """What is shown of the run."""
+
+    events: Annotated[bool, typer.Option("--events", help="Instead list what happened to it, in order.")] = False
     elements: Annotated[
         str | None, typer.Option("--elements", metavar="TASK", help="Instead list the elements of this task.")
-    ] = None,
+    ] = None
     state: Annotated[
         list[TaskState] | None, typer.Option(case_sensitive=False, help="Only elements in this state; may be repeated.")
-    ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Also show attempts that no longer count.")] = False,
-) -> None:
-    """Show one run: its tasks, every attempt, and the tree of what waits for what; or the elements of one task."""
+    ] = None
+    everything: Annotated[bool, typer.Option("--all", help="Also show attempts that no longer count.")] = False
+
+    def check(self) -> None:
+        """Raises `Refused` for two lists."""
+        if self.events and self.elements is not None:
+            raise Refused("--events and --elements are two lists; keep one of them")
+
+
+async def show(call: Invocation, run: RunName, shown: Shown, project: AnyProject = None) -> None:
+    """Show one run: its tasks, every attempt, and the tree of what waits for what; or its events, or elements."""
+    shown.check()
     async with call.client() as client:
         now = (await client.ask(clock.read_clock)).now
-        found = await client.ask(showing.find_run, requests.RunReference.read(name=run, project=project))
-        if elements is not None:
-            await _show_elements(call, client, found, elements, state)
+        found = await run_named(client, run, project)
+        if shown.elements is not None:
+            await _show_elements(call, client, found, shown.elements, shown.state)
+            return
+        if shown.events:
+            await _show_events(call, client, found, now)
             return
         page = await client.ask(showing.get_run, found.id)
-    if call.as_json:
-        output.print_json(output.answer_fields(page))
+    if output.printed_json(call, page):
         return
-    run_page.print_run(page, now, utc=call.utc, everything=everything)
+    run_page.print_run(page, now, utc=call.utc, everything=shown.everything)
+
+
+async def _show_events(call: Invocation, client: Client, run: RunAnswer, now: datetime) -> None:
+    """Print what happened to a run, in order."""
+    events = (await client.ask(story_answers.get_story, run.id)).events
+    if output.printed_json(call, events):
+        return
+    run_events.print_events(events, now, utc=call.utc)
+    output.hint(f"Its tasks: shoal show {run.id}   Why it does not move: shoal why {run.id}")
 
 
 async def _show_elements(
@@ -59,12 +83,7 @@ async def _show_elements(
 ) -> None:
     """Print the elements of one task that have begun, in their order."""
     asked = requests.ElementQuery.read(task=task, state=states)
-    found = await all_items(
-        lambda size, cursor: client.ask(
-            elements_of_tasks.list_elements, run.id, asked.model_copy(update={"limit": size, "cursor": cursor})
-        ),
-        ELEMENTS_MAX,
-    )
+    found = await all_items(lambda page: client.ask(elements_of_tasks.list_elements, run.id, page), asked, ELEMENTS_MAX)
     how = f"See its tasks: shoal show {run.id}"
     if not output.needs_table(call, found, f'No element of task "{task}" matches.', how):
         return

@@ -1,4 +1,4 @@
-"""`shoal stream restart/rebalance`: long-lived work is started again, or moved to other workers."""
+"""`shoal task restart` and `shoal worker rebalance`: streams are started again, or moved to other workers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
-from service.runs import requests, showing, streams
+from service.runs import streams
 from service.words import counted, plain
 from shoal.cli import output
 from shoal.cli.command_result import name_of
 from shoal.cli.invocation import Invocation
+from shoal.cli.named import run_named
 from shoal.cli.values import AnyProject, RunName
 from shoal.cli.verbs import verb
 
@@ -18,18 +19,20 @@ Tasks = Annotated[list[str] | None, typer.Option("--task", help="Only this strea
 Group = Annotated[str | None, typer.Argument(help="A worker group; else all that have streams.", metavar="[GROUP]")]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the group `stream`."""
-    group = typer.Typer(no_args_is_help=True, help="Tasks that run until they are stopped: restart or move them.")
-    verb(group, "shoal stream restart @last", "shoal stream restart crawl --task news")(restart)
-    verb(group, "shoal stream rebalance", "shoal stream rebalance default")(rebalance)
-    app.add_typer(group, name="stream")
+def add_to_tasks(group: typer.Typer) -> None:
+    """Add the verb that restarts streams."""
+    verb(group, "shoal task restart @last", "shoal task restart crawl --task news")(restart)
+
+
+def add_to_workers(group: typer.Typer) -> None:
+    """Add the verb that moves streams."""
+    verb(group, "shoal worker rebalance", "shoal worker rebalance default")(rebalance)
 
 
 async def restart(call: Invocation, run: RunName, project: AnyProject = None, task: Tasks = None) -> None:
     """Restart the streams of a run one after the other: the next when the former is ready again."""
     async with call.client() as client:
-        found = await client.ask(showing.find_run, requests.RunReference.read(name=run, project=project))
+        found = await run_named(client, run, project)
         answer = await client.ask(streams.restart_streams, found.id, streams.RestartStreams(tasks=task or ()))
     names = ", ".join(map(plain, answer.tasks[:5])) + (" ..." if len(answer.tasks) > 5 else "")
     order = ", one after the other" if len(answer.tasks) > 1 else ""

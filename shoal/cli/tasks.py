@@ -1,22 +1,22 @@
-"""`shoal tasks`: lists attempts of tasks."""
+"""`shoal task`: lists attempts of tasks; its other verbs change the result of one, and restart streams."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from model.runs.states import TaskState
-from service.cluster import clock
-from service.runs import attempts, requests
-from service.words import duration, plain, when
-from shoal.cli import output
+from model.errors import Refused
+from model.runs.states import TaskState, WorkflowState
+from service.runs import attempts, control, requests, showing
+from service.words import duration, plain
+from shoal.cli import output, streams
+from shoal.cli.completion import complete_run
 from shoal.cli.filters import Filters
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column
-from shoal.cli.verbs import verb
+from shoal.cli.listing import Field, Listing
+from shoal.cli.values import AnyProject
+from shoal.cli.verbs import new_group, verb
 from shoal.clients.pages import all_items
 
 if TYPE_CHECKING:
@@ -24,11 +24,19 @@ if TYPE_CHECKING:
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    verb(app, "shoal tasks --state failure --since 1d", "shoal tasks --worker w1 --state running_execution")(tasks)
+    """Add the group `task`."""
+    group = new_group(app, "task", "Tasks of all runs: list, force a success, restart streams.")
+    verb(
+        group,
+        "shoal task list --state failure --since 1d",
+        "shoal task list --worker w1 --state running_execution",
+        name="list",
+    )(list_all)
+    verb(group, "shoal task mark 1042/load --success", "shoal task mark @failed/load --success")(mark)
+    streams.add_to_tasks(group)
 
 
-async def tasks(
+async def list_all(
     call: Invocation,
     filters: Filters,
     state: Annotated[
@@ -52,31 +60,55 @@ async def tasks(
         worker_group=worker_group,
     )
     async with call.client() as client:
-        now = (await client.ask(clock.read_clock)).now
-        found = await all_items(
-            lambda size, cursor: client.ask(
-                attempts.list_task_instances, asked.model_copy(update={"limit": size, "cursor": cursor})
-            ),
-            limit,
-        )
-    how = "See those of a run: shoal show RUN"
-    if not output.needs_table(call, found, "No attempt of a task matches.", how):
-        return
-    _print_tasks(call, found, now)
-    output.hint(f"Its log: shoal log {found[0].id}   Its run: shoal show {found[0].run_id}")
+        found = await all_items(lambda page: client.ask(attempts.list_task_instances, page), asked, limit)
+        await ATTEMPTS.show(call, client, found)
 
 
-def _print_tasks(call: Invocation, found: Sequence[AttemptAnswer], now: datetime) -> None:
-    times = [when(each.started_at, now, utc=call.utc) if each.started_at else "-" for each in found]
-    output.table(
-        Column("ID", [each.id for each in found], right=True),
-        Column("RUN", [each.run_id for each in found], right=True),
-        Column("WORKFLOW", [each.workflow or f"code {each.workflow_code}" for each in found], keep=4),
-        Column("TASK", [each.name for each in found]),
-        Column("TYPE", [each.type for each in found], keep=1),
-        Column("STATE", [output.state(each.state) for each in found]),
-        Column("STARTED", times, keep=3, right=True),
-        Column("TOOK", [duration(each.took_s) if each.took_s is not None else "-" for each in found], right=True),
-        Column("WORKER", [each.worker or "-" for each in found], keep=0),
-        Column("WHY", [plain(each.reason or "") for each in found], keep=2, sentence=True),
-    )
+async def mark(
+    call: Invocation,
+    task: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN/TASK", help="A failed task of an ended run, or its id.", autocompletion=complete_run
+        ),
+    ],
+    project: AnyProject = None,
+    success: Annotated[
+        bool, typer.Option("--success", help="Mark it as a success: tasks that depend on it may run.")
+    ] = False,
+) -> None:
+    """Declare a failed task a success (FORCED_SUCCESS). The run keeps its state until it is rerun."""
+    if not success:
+        raise Refused("say as what to mark it: --success")
+    async with call.client() as client:
+        found = await client.ask(showing.find_task_instance, requests.TaskReference.read(name=task, project=project))
+        done = await client.ask(control.force_task_success, found.id)
+    match done.run_state:
+        case WorkflowState.FAILURE:
+            next_step = f"Go on from it: shoal rerun {done.run_id} --failed"
+        case WorkflowState.PAUSE | WorkflowState.STOP:
+            next_step = f"Go on from it: shoal resume {done.run_id}"
+        case _:
+            next_step = f"See it: shoal show {done.run_id}"
+    said = f'Task "{done.task}" ({found.id}) of run {done.run_id} counts as a success now; it was {done.before}.'
+    fields = {"task_instance_id": found.id, "run_id": done.run_id, "state": done.state}
+    output.print_result(call, output.json_fields(fields), said, next_step)
+
+
+ATTEMPTS: Listing[AttemptAnswer] = Listing(
+    (
+        Field("ID", lambda each: each.id, right=True),
+        Field("RUN", lambda each: each.run_id, right=True),
+        Field("WORKFLOW", lambda each: each.workflow or f"code {each.workflow_code}", keep=4),
+        Field("TASK", lambda each: each.name),
+        Field("TYPE", lambda each: each.type, keep=1),
+        Field("STATE", lambda each: output.state(each.state)),
+        Field("STARTED", lambda each: each.started_at, keep=3, right=True),
+        Field("TOOK", lambda each: duration(each.took_s), right=True),
+        Field("WORKER", lambda each: each.worker or "-", keep=0),
+        Field("WHY", lambda each: plain(each.reason or ""), keep=2, sentence=True),
+    ),
+    none="No attempt of a task matches.",
+    first="See those of a run: shoal show RUN",
+    then=lambda first: f"Its log: shoal log {first.id}   Its run: shoal show {first.run_id}",
+)

@@ -1,4 +1,4 @@
-"""`shoal token`: what programs send instead of a login."""
+"""`shoal user token`: what programs send instead of a login."""
 
 from __future__ import annotations
 
@@ -11,62 +11,50 @@ from model.errors import Refused
 from model.time.durations import read_duration
 from service import paging as pages
 from service.accounts import own_account, own_tokens, people
-from service.cluster import clock
-from service.words import ahead, exact, when
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column, answer_fields, hint, needs_table, print_result, table
-from shoal.cli.verbs import verb
+from shoal.cli.listing import Field, Listing
+from shoal.cli.output import answer_fields, print_result
+from shoal.cli.verbs import new_group, verb
 from shoal.clients.pages import all_items
 
 if TYPE_CHECKING:
     from shoal.clients.client import Client
 
 User = Annotated[str | None, typer.Option(help="Whose; else that of the caller.", metavar="NAME")]
+TOKENS: Listing[own_tokens.TokenAnswer] = Listing(
+    (
+        Field("ID", lambda each: each.id, right=True),
+        Field("NAME", lambda each: each.name),
+        Field("SCOPES", lambda each: each.scopes, sentence=True),
+        Field("PROJECTS", lambda each: each.projects or "all", keep=1, sentence=True),
+        Field("ENDS", lambda each: "revoked" if each.revoked_at is not None else each.expires_at, right=True),
+        Field("USED", lambda each: each.last_used_at or "never", keep=0, right=True),
+        Field("FROM", lambda each: each.last_used_from or "", keep=0),
+    ),
+    none="There is no token.",
+    first="Make one: shoal user token make NAME --scope runs:write",
+    then="End one: shoal user token revoke ID",
+)
 
 
-def add_to(app: typer.Typer) -> None:
+def add_to(above: typer.Typer) -> None:
     """Add the group `token`."""
-    group = typer.Typer(no_args_is_help=True, help="Tokens: what programs send instead of a login.")
-    verb(group, "shoal token list", "shoal token list --user anna", name="list")(list_all)
+    group = new_group(above, "token", "Tokens: what programs send instead of a login.")
+    verb(group, "shoal user token list", "shoal user token list --user anna", name="list")(list_all)
     verb(
         group,
-        "shoal token make ci --scope runs:write --server https://shoal.example.org",
-        "shoal token make deploy --user anna --scope definitions:write --project etl --expires-in 30d",
+        "shoal user token make ci --scope runs:write --server https://shoal.example.org",
+        "shoal user token make deploy --user anna --scope definitions:write --project etl --expires-in 30d",
     )(make)
-    verb(group, "shoal token revoke 12 --user anna")(revoke)
-    app.add_typer(group, name="token")
+    verb(group, "shoal user token revoke 12 --user anna")(revoke)
 
 
 async def list_all(call: Invocation, user: User = None) -> None:
     """List the tokens of an account, newest first, with those that ended."""
     async with call.client() as client:
         account = await _account(client, user)
-        found = await all_items(
-            lambda size, cursor: client.ask(own_tokens.list_tokens, account, pages.PageQuery(limit=size, cursor=cursor))
-        )
-        now = (await client.ask(clock.read_clock)).now
-    if not needs_table(call, found, "There is no token.", "Make one: shoal token make NAME --scope runs:write"):
-        return
-
-    def ends(token: own_tokens.TokenAnswer) -> str:
-        if token.revoked_at is not None or token.expires_at < now:
-            return "revoked" if token.revoked_at is not None else "ended"
-        return exact(token.expires_at) if call.utc else ahead((token.expires_at - now).total_seconds())
-
-    def used(token: own_tokens.TokenAnswer) -> str:
-        if token.last_used_at is None:
-            return "never"
-        return f"{when(token.last_used_at, now, utc=call.utc)} from {token.last_used_from}"
-
-    table(
-        Column("ID", [each.id for each in found], right=True),
-        Column("NAME", [each.name for each in found]),
-        Column("SCOPES", [", ".join(each.scopes) for each in found], sentence=True),
-        Column("PROJECTS", [", ".join(each.projects or ["all"]) for each in found], keep=1, sentence=True),
-        Column("ENDS", [ends(each) for each in found], right=True),
-        Column("USED", [used(each) for each in found], keep=0),
-    )
-    hint("End one: shoal token revoke ID")
+        found = await all_items(lambda page: client.ask(own_tokens.list_tokens, account, page), pages.PageQuery())
+        await TOKENS.show(call, client, found)
 
 
 async def make(
@@ -91,7 +79,7 @@ async def make(
 
 async def revoke(
     call: Invocation,
-    token: Annotated[int, typer.Argument(metavar="ID", help="Which; `shoal token list` shows it.")],
+    token: Annotated[int, typer.Argument(metavar="ID", help="Which; `shoal user token list` shows it.")],
     user: User = None,
 ) -> None:
     """End a token."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.console import Console, Group, RenderableType
@@ -11,11 +12,13 @@ from rich.live import Live
 from rich.text import Text
 
 from service.words import ago, counted, duration, exact, plain
-from shoal.cli.node_lists import master_state
+from shoal.cli.listing import columns_of
+from shoal.cli.node_lists import WORKERS, load, master_state
 from shoal.cli.output import Column, laid_out, state
+from shoal.cli.queue import group_columns
+from shoal.cli.runs import run_columns
 
 if TYPE_CHECKING:
-    from service.cluster.members import NodeAnswer
     from service.runs.answers import RunAnswer
     from shoal.cli.top import Frame
 
@@ -90,55 +93,31 @@ def _masters(frame: Frame) -> list[Column]:
         Column("CLAIMS/S", [f"{per_s.get(each.epoch, 0.0):.1f}" for each in masters], keep=6, right=True),
         Column("WAITING", [slot.waiting if slot else 0 for slot in slots], keep=5, right=True),
         Column("OLDEST", [duration(slot.oldest_s if slot else None) for slot in slots], keep=4, right=True),
-        Column("LOAD", [_load(each) for each in masters], keep=2, right=True),
+        Column("LOAD", [load(each) for each in masters], keep=2, right=True),
         Column("BEAT", [ago(each.beat_age_s) for each in masters], keep=3, right=True),
     ]
 
 
 def _workers(frame: Frame) -> list[Column]:
     workers = frame.workers[:WORKERS_SHOWN]
-    names = [each.name for each in workers]
+    names, *others = columns_of(WORKERS.fields, workers, frame.now, utc=False)
     if left := len(frame.workers) - len(workers):
-        names[-1] += f" (and {left} more)"
-    states = [each.condition for each in workers]
-    return [
-        Column("WORKER", names),
-        Column("EPOCH", [each.epoch for each in workers], keep=1, right=True),
-        Column("STATE", [state(each) for each in states]),
-        Column("GROUPS", [", ".join(each.groups or "-") for each in workers], keep=4),
-        Column("RUNS", [_number(each.running) for each in workers], right=True),
-        Column("PLACES", [_number(each.capacity) for each in workers], keep=5, right=True),
-        Column("LOAD", [_load(each) for each in workers], keep=2, right=True),
-        Column("BEAT", [ago(each.beat_age_s) for each in workers], keep=3, right=True),
-    ]
+        names = replace(names, values=[*names.values[:-1], f"{names.values[-1]} (and {left} more)"])
+    return _of_one_line([names, *others])
 
 
 def _groups(frame: Frame) -> list[Column]:
-    groups = [each for each in frame.queue.worker_groups if each.waiting]
-    return [
-        Column("GROUP", [each.worker_group for each in groups]),
-        Column("WAITING", [each.waiting for each in groups], right=True),
-        Column("OLDEST", [duration(each.oldest_s) for each in groups], keep=3, right=True),
-        Column("RUNNING", [each.running for each in groups], keep=2, right=True),
-        Column("WORKERS", [each.workers for each in groups], keep=4, right=True),
-    ]
+    return group_columns([each for each in frame.queue.worker_groups if each.waiting])
 
 
 def _runs(frame: Frame, runs: Sequence[RunAnswer]) -> list[Column]:
-    started = [ago((frame.now - each.started_at).total_seconds()) for each in runs]
-    return [
-        Column("RUN", [each.id for each in runs], right=True),
-        Column("WORKFLOW", [each.workflow or f"code {each.workflow_code}" for each in runs], keep=6),
-        Column("STATE", [state(each.state) for each in runs]),
-        Column("STARTED", started, keep=4, right=True),
-        Column("TOOK", [duration(each.took_s) for each in runs], keep=3, right=True),
-        Column("MASTER", [each.master or "-" for each in runs], keep=1),
-    ]
+    return _of_one_line(run_columns(runs, frame.now, utc=False))
+
+
+def _of_one_line(columns: Sequence[Column]) -> list[Column]:
+    """Without sentences, which take several lines where there is little room."""
+    return [each for each in columns if not each.sentence]
 
 
 def _number(given: int | None) -> str:
     return "-" if given is None else str(given)
-
-
-def _load(node: NodeAnswer) -> str:
-    return "-" if node.load is None else f"{node.load:.2f}"

@@ -1,4 +1,4 @@
-"""`shoal up`: everything on this machine. `shoal standalone` is its second name."""
+"""`shoal up`: everything on this machine."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ from shoal.local.up_options import UpOptions
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the verb, under both names."""
-    for name in ("up", "standalone"):
-        example = f"shoal {name} --masters 2 --workers 1"
-        verb(app, f"shoal {name}", example, name=name, hidden=name != "up", process=True)(up)
+    """Add the verb."""
+    verb(app, "shoal up", "shoal up --masters 2 --workers 1", process=True)(up)
 
 
 async def up(call: Invocation, options: UpOptions) -> None:

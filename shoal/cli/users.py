@@ -1,4 +1,4 @@
-"""`shoal user`: who may log in."""
+"""`shoal user`: who may log in; with the tokens of an account, and what each did."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import typer
 from model.accounts.tokens import TokensEnd
 from service import paging as pages
 from service.accounts import people
-from service.cluster import clock
-from service.words import when
+from shoal.cli import audit, tokens
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column, answer_fields, hint, needs_table, print_result, table
+from shoal.cli.listing import Field, Listing
+from shoal.cli.output import answer_fields, print_result
 from shoal.cli.secrets import read_secret
-from shoal.cli.verbs import verb
+from shoal.cli.verbs import new_group, verb
 from shoal.clients.pages import all_items
 
 if TYPE_CHECKING:
@@ -26,7 +26,9 @@ AccountName = Annotated[str, typer.Argument(metavar="NAME", help="The account.")
 
 def add_to(app: typer.Typer) -> None:
     """Add the group `user`."""
-    group = typer.Typer(no_args_is_help=True, help="Accounts: who may log in, and who is an admin.")
+    group = new_group(
+        app, "user", "Accounts: who may log in, with which tokens, who is an admin, and who changed what."
+    )
     verb(group, "shoal user list", name="list")(list_all)
     verb(group, "shoal user add anna", "shoal user add ada --admin")(add)
     verb(group, "shoal user link anna")(link)
@@ -34,26 +36,15 @@ def add_to(app: typer.Typer) -> None:
     verb(group, "shoal user disable anna")(disable)
     verb(group, "shoal user enable anna")(enable)
     verb(group, "shoal user admin anna", "shoal user admin anna --no")(admin)
-    app.add_typer(group, name="user")
+    tokens.add_to(group)
+    audit.add_to(group)
 
 
 async def list_all(call: Invocation) -> None:
     """List the accounts."""
     async with call.client() as client:
-        found = await all_items(
-            lambda size, cursor: client.ask(people.list_users, pages.PageQuery(limit=size, cursor=cursor))
-        )
-        now = (await client.ask(clock.read_clock)).now
-    if not needs_table(call, found, "There is no account yet.", "Make one: shoal user add NAME --admin"):
-        return
-    table(
-        Column("NAME", [each.name for each in found]),
-        Column("ADMIN", ["admin" if each.is_admin else "" for each in found]),
-        Column("STATE", [_state(each) for each in found]),
-        Column("MADE", [when(each.created_at, now, utc=call.utc) for each in found], keep=0, right=True),
-        Column("ID", [each.id for each in found], keep=1, right=True),
-    )
-    hint("Let one in: shoal user link NAME")
+        found = await all_items(lambda page: client.ask(people.list_users, page), pages.PageQuery())
+        await USERS.show(call, client, found)
 
 
 async def add(
@@ -130,4 +121,18 @@ def _state(user: people.UserAnswer) -> str:
 
 
 def _role_hint(name: str) -> str:
-    return f"Give it a role in a project: shoal member set {quote(name)} OPERATOR --project NAME"
+    return f"Give it a role in a project: shoal project member set {quote(name)} OPERATOR --project NAME"
+
+
+USERS: Listing[people.UserAnswer] = Listing(
+    (
+        Field("NAME", lambda each: each.name),
+        Field("ADMIN", lambda each: "admin" if each.is_admin else ""),
+        Field("STATE", _state),
+        Field("MADE", lambda each: each.created_at, keep=0, right=True),
+        Field("ID", lambda each: each.id, keep=1, right=True),
+    ),
+    none="There is no account yet.",
+    first="Make one: shoal user add NAME --admin",
+    then="Let one in: shoal user link NAME",
+)

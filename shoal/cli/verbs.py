@@ -11,7 +11,7 @@ import asyncio
 import dataclasses
 import gc
 import inspect
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Concatenate, ParamSpec, get_type_hints
 
@@ -20,6 +20,7 @@ import typer
 from model.errors import Refused
 from shoal.cli.invocation import Invocation
 from shoal.cli.late_modules import run_all
+from shoal.cli.on_demand import group_of
 
 P = ParamSpec("P")
 Verb = Callable[Concatenate[Invocation, P], Coroutine[Any, Any, None]]
@@ -63,11 +64,17 @@ def _shared(
     return Invocation(database_url, registry_url, server, config, as_json=as_json, utc=utc)
 
 
+def new_group(above: typer.Typer, name: str, about: str) -> typer.Typer:
+    """A group of verbs, which does nothing without one of them."""
+    group = typer.Typer(no_args_is_help=True, help=about)
+    above.add_typer(group, name=name)
+    return group
+
+
 def verb(
     app: typer.Typer,
     *examples: str,
     name: str | None = None,
-    hidden: bool = False,
     passes_on: bool = False,
     local: bool = False,
     process: bool = False,
@@ -78,7 +85,6 @@ def verb(
         app: the command or group that it belongs to.
         examples: whole command lines, shown first in the help.
         name: if it differs from the function's.
-        hidden: not listed in the help (a second name of a verb).
         passes_on: whether unknown options are arguments, for another program.
         local: whether it works on this machine, or on the database itself, and not through an API.
         process: whether it is one of Shoal's processes, which run on this machine until they are stopped.
@@ -90,7 +96,6 @@ def verb(
             name or run.__name__.replace("_", "-"),
             help=long,
             short_help=short,
-            hidden=hidden,
             context_settings={"ignore_unknown_options": True} if passes_on else None,
         )(_command(run, local=local, process=process))
         return run
@@ -98,8 +103,16 @@ def verb(
     return register
 
 
-def default_verb(group: typer.Typer, *examples: str, process: bool = False) -> Callable[[Verb[P]], Verb[P]]:
-    """Register what a group does that is used without a verb. See `verb` for the arguments."""
+def default_verb(
+    above: typer.Typer, *examples: str, beside: Mapping[str, str], add: str = "add_to", process: bool = False
+) -> Callable[[Verb[P]], Verb[P]]:
+    """Register a group of verbs, and what it does without one of them. See `verb` for the other arguments.
+
+    Args:
+        above: the command that it belongs to.
+        beside: the verbs -> the module that adds each when it is called: what is done without one needs none of them.
+        add: the function of these modules that does.
+    """
 
     def register(run: Verb[P]) -> Verb[P]:
         command = _command(run, process=process)
@@ -113,7 +126,9 @@ def default_verb(group: typer.Typer, *examples: str, process: bool = False) -> C
 
         _declare(unless_verb, [*parameters, _CONTEXT])
         long, short = _help(run, examples)
+        group = typer.Typer(cls=group_of(beside, add))
         group.callback(invoke_without_command=True, help=long, short_help=short)(unless_verb)
+        above.add_typer(group, name=run.__name__)
         return run
 
     return register

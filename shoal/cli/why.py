@@ -9,11 +9,12 @@ import typer
 from model.definitions.names import as_id
 from model.errors import NotFound, Refused
 from service.explain import why as explanations
-from service.runs import requests, showing
+from service.runs import requests
 from service.words import plain
 from shoal.cli import output
 from shoal.cli.completion import complete_run
 from shoal.cli.invocation import Invocation
+from shoal.cli.named import run_named
 from shoal.cli.values import AnyProject
 from shoal.cli.verbs import verb
 
@@ -42,14 +43,13 @@ async def why(
                 found = await client.ask(explanations.explain_command, _command_id(named))
             case [named] if named != "command":
                 of_run, slash, task = named.partition("/")
-                run = await client.ask(showing.find_run, requests.RunReference.read(name=of_run, project=project))
+                run = await run_named(client, of_run, project)
                 found = await client.ask(
                     explanations.explain_run, run.id, requests.WhyQuery.read(task=task if slash else None)
                 )
             case _:
                 raise Refused("say what to explain: a run, RUN/task, or `command ID`")
-    if call.as_json:
-        output.print_json(output.answer_fields(found))
+    if output.printed_json(call, found):
         return
     output.say(plain(found.why))
     output.say(f"→ {plain(found.do)}")

@@ -10,10 +10,11 @@ import typer
 
 from model.choices import ReleaseState
 from model.errors import Refused
-from service.workflows import listing, requests, saving
+from service.workflows import requests, saving
 from service.workflows.typed_names import typed
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import answer_fields, hint, json_fields, print_json, print_result, say
+from shoal.cli.named import workflow_named
+from shoal.cli.output import hint, json_fields, print_result, printed_json, say
 from shoal.cli.values import Project, WorkflowName
 from shoal.cli.verbs import verb
 
@@ -43,7 +44,7 @@ async def delete(
 ) -> None:
     """Delete a workflow with all its versions, if nothing uses it. Its runs stay listed, and cannot run again."""
     async with call.client() as client:
-        head = await client.ask(listing.find_workflow, requests.WorkflowReference.read(name=name, project=project))
+        head = await workflow_named(client, name, project)
         question = f'Delete workflow "{head.name}" (code {head.code}) with all its versions?'
         if not yes:
             if not sys.stdin.isatty():
@@ -56,10 +57,9 @@ async def delete(
 
 async def _set_state(call: Invocation, name: str, project: str, state: ReleaseState) -> None:
     async with call.client() as client:
-        head = await client.ask(listing.find_workflow, requests.WorkflowReference.read(name=name, project=project))
+        head = await workflow_named(client, name, project)
         done = await client.ask(saving.set_release_state, head.code, requests.SetReleaseState(release_state=state))
-    if call.as_json:
-        print_json(answer_fields(done))
+    if printed_json(call, done):
         return
     before = f", it was {head.release_state}" if done.is_changed else " already"
     say(f'Workflow "{head.name}" is {state}{before}.')

@@ -10,19 +10,19 @@ import typer
 
 from model.errors import Refused
 from service import paging as pages
-from service.cluster import clock
-from service.words import plain, when
+from service.words import plain
 from service.workflows import apply_operations as applying
-from service.workflows import history, listing, requests
+from service.workflows import history, requests
 from service.workflows.typed_names import typed
 from shoal import workflow_files
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column, answer_fields, hint, print_json, say, state, table
+from shoal.cli.listing import Field, Listing
+from shoal.cli.named import workflow_named
+from shoal.cli.output import hint, printed_json, say, state
 from shoal.cli.values import Project, WorkflowName
 from shoal.cli.verbs import verb
 from shoal.clients.pages import all_items
 
-LIST_MAX = 10_000
 STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -41,30 +41,28 @@ def add_to(group: typer.Typer) -> None:
 async def versions(call: Invocation, name: WorkflowName, project: Project = "default") -> None:
     """List the versions of a workflow, the newest first, and how many runs use each."""
     async with call.client() as client:
-        head = await client.ask(listing.find_workflow, requests.WorkflowReference.read(name=name, project=project))
+        head = await workflow_named(client, name, project)
         found = await all_items(
-            lambda limit, cursor: client.ask(
-                history.list_workflow_versions, head.code, pages.PageQuery(limit=limit, cursor=cursor)
-            ),
-            LIST_MAX,
+            lambda page: client.ask(history.list_workflow_versions, head.code, page), pages.PageQuery()
         )
-        now = (await client.ask(clock.read_clock)).now
-    if call.as_json:
-        print_json([answer_fields(each) for each in found])
-        return
-    say(f"{head.name}  code {head.code}  project {head.project}")
-    say(state(head.release_state))
-    current = state(head.release_state)
-    table(
-        Column("VERSION", [each.version for each in found], right=True),
-        Column("SAVED", [when(each.created_at, now, utc=call.utc) for each in found], right=True),
-        Column("BY", [each.created_by for each in found], keep=0),
-        Column("TASKS", [each.tasks for each in found], keep=2, right=True),
-        Column("RUNS", [each.runs for each in found], keep=3, right=True),
-        Column("NOT ENDED", [each.unfinished for each in found], keep=1, right=True),
-        Column("STATE", [current if each.is_current else "not the current one" for each in found]),
-    )
-    if len(found) > 1:
+        current = state(head.release_state)
+        listed: Listing[history.VersionAnswer] = Listing(
+            (
+                Field("VERSION", lambda each: each.version, right=True),
+                Field("SAVED", lambda each: each.created_at, right=True),
+                Field("BY", lambda each: each.created_by, keep=0),
+                Field("TASKS", lambda each: each.tasks, keep=2, right=True),
+                Field("RUNS", lambda each: each.runs, keep=3, right=True),
+                Field("NOT ENDED", lambda each: each.unfinished, keep=1, right=True),
+                Field("STATE", lambda each: current if each.is_current else "not the current one"),
+            ),
+            none="",
+        )
+        if not call.as_json:
+            say(f"{head.name}  code {head.code}  project {head.project}")
+            say(current)
+        await listed.show(call, client, found)
+    if len(found) > 1 and not call.as_json:
         hint(f"What changed last: shoal workflow diff {typed(head.name, head.project, head.code)}")
 
 
@@ -76,10 +74,9 @@ async def export(
 ) -> None:
     """Print a workflow and its schedules as a YAML file, which `workflow apply` reads as the same definition."""
     async with call.client() as client:
-        head = await client.ask(listing.find_workflow, requests.WorkflowReference.read(name=name, project=project))
+        head = await workflow_named(client, name, project)
         answer = await client.ask(history.export_workflow, head.code, requests.ExportQuery.read(version=version))
-    if call.as_json:
-        print_json(answer_fields(answer))
+    if printed_json(call, answer):
         return
     sys.stdout.write(answer.yaml)
 
@@ -101,7 +98,7 @@ async def diff(
         [{"name": named, "content": content} for named, content in workflow_files.read_texts([file])] if file else []
     )
     async with call.client() as client:
-        head = await client.ask(listing.find_workflow, requests.WorkflowReference.read(name=name, project=project))
+        head = await workflow_named(client, name, project)
         answer = await (
             client.ask(applying.diff_workflow_files, head.code, requests.CompareFiles.read(files=given, version=older))
             if given
@@ -109,8 +106,7 @@ async def diff(
                 history.diff_workflow_versions, head.code, requests.DiffQuery.read(older=older, newer=newer)
             )
         )
-    if call.as_json:
-        print_json(answer_fields(answer))
+    if printed_json(call, answer):
         return
     for line in answer.diff or ["No difference."]:
         say(plain(line), style="bold" if line[:3] in ("+++", "---") else STYLES.get(line[:1]))

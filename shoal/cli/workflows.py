@@ -17,13 +17,15 @@ from service.workflows import content as workflow_content
 from service.workflows import listing, requests, workflow_warnings
 from service.workflows.typed_names import typed
 from shoal import workflow_files
-from shoal.cli import workflow_release, workflow_versions
+from shoal.cli import imports, workflow_release, workflow_versions
 from shoal.cli.completion import complete_workflow
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column, answer_fields, hint, needs_table, print_json, say, state, table
+from shoal.cli.listing import Field, Listing
+from shoal.cli.named import workflow_named
+from shoal.cli.output import Column, answer_fields, hint, print_json, say, state, table
 from shoal.cli.pool_changes import print_saved as print_pool
 from shoal.cli.values import Project
-from shoal.cli.verbs import verb
+from shoal.cli.verbs import new_group, verb
 from shoal.cli.workflow_params import print_globals, print_params
 from shoal.cli.workflow_release import print_firing
 from shoal.clients.pages import all_items
@@ -31,13 +33,13 @@ from shoal.clients.pages import all_items
 if TYPE_CHECKING:
     from service.workflows.apply_transaction import SavedWorkflow
 
-LIST_MAX = 10_000
-
 
 def add_to(app: typer.Typer) -> None:
     """Add the group `workflow`."""
-    group = typer.Typer(
-        no_args_is_help=True, help="Save workflow definitions from YAML files; list, show and compare them."
+    group = new_group(
+        app,
+        "workflow",
+        "Save workflow definitions from YAML files; list, show and compare them; import those of others.",
     )
     verb(group, "shoal workflow apply examples/hello.yaml")(apply)
     verb(group, "shoal workflow check examples/hello.yaml")(check)
@@ -45,7 +47,7 @@ def add_to(app: typer.Typer) -> None:
     verb(group, "shoal workflow show hello")(show)
     workflow_versions.add_to(group)
     workflow_release.add_to(group)
-    app.add_typer(group, name="workflow")
+    imports.add_to(group)
 
 
 async def apply(call: Invocation, files: Annotated[list[Path], typer.Argument(help="YAML files.")]) -> None:
@@ -87,32 +89,25 @@ async def list_all(
     tag: Annotated[list[str] | None, typer.Option(help="Only with this tag; several: with all.")] = None,
 ) -> None:
     """List the workflows by project and name."""
-    requests.WorkflowQuery.read(tag=tag)
-    async with call.client() as client:
-        found = await all_items(
-            lambda limit, cursor: client.ask(
-                listing.list_workflows, requests.WorkflowQuery(limit=limit, cursor=cursor, tag=tag or ())
-            ),
-            LIST_MAX,
-        )
-    heads = sorted(found, key=lambda head: (head.project, head.name))
-    how = "List all: shoal workflow list" if tag else "Save one: shoal workflow apply examples/hello.yaml"
-    none = "No workflow has these tags." if tag else "There is no workflow yet."
-    if not needs_table(call, heads, none, how):
-        return
-    table(
-        Column("CODE", [head.code for head in heads], right=True),
-        Column("PROJECT", [head.project for head in heads], keep=1),
-        Column("WORKFLOW", [head.name for head in heads]),
-        Column("VERSION", [head.version for head in heads], right=True, keep=2),
-        Column("STATE", [state(head.release_state) for head in heads]),
-        *(
-            (Column("TAGS", [", ".join(head.tags) for head in heads], keep=0),)
-            if any(head.tags for head in heads)
-            else ()
+    workflows: Listing[listing.ListedWorkflow] = Listing(
+        (
+            Field("CODE", lambda head: head.code, right=True),
+            Field("PROJECT", lambda head: head.project, keep=1),
+            Field("WORKFLOW", lambda head: head.name),
+            Field("VERSION", lambda head: head.version, right=True, keep=2),
+            Field("STATE", lambda head: state(head.release_state)),
+            Field("TAGS", lambda head: ", ".join(head.tags), keep=0, rare=True),
         ),
+        none="No workflow has these tags." if tag else "There is no workflow yet.",
+        first="List all: shoal workflow list" if tag else "Save one: shoal workflow apply examples/hello.yaml",
     )
-    _hint_start(heads)
+    query = requests.WorkflowQuery.read(tag=tag)
+    async with call.client() as client:
+        found = await all_items(lambda page: client.ask(listing.list_workflows, page), query)
+        heads = sorted(found, key=lambda head: (head.project, head.name))
+        await workflows.show(call, client, heads)
+    if heads and not call.as_json:
+        _hint_start(heads)
 
 
 async def show(
@@ -124,9 +119,7 @@ async def show(
 ) -> None:
     """Show what a workflow does: its tasks, their order, and their scripts and parameters."""
     async with call.client() as client:
-        code = (
-            await client.ask(listing.find_workflow, requests.WorkflowReference.read(name=name, project=project))
-        ).code
+        code = (await workflow_named(client, name, project)).code
         head = await (
             client.ask(workflow_content.get_workflow, code)
             if version is None

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from service import paging as pages
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from service.fields import Asked
 
+T = TypeVar("T")
+Q = TypeVar("Q", bound="Asked")
 
 EVERYTHING = sys.maxsize
 
 
-async def all_items(ask: Callable[[int, str | None], Awaitable[pages.PageOf[T]]], limit: int = EVERYTHING) -> list[T]:
-    """Up to `limit` items of a list; `ask` gets one page, of so many items after a cursor."""
-    page = await ask(min(limit, pages.LIMIT_MAX), None)
-    items = list(page.items)
-    while page.next_cursor is not None and len(items) < limit:
-        page = await ask(min(limit - len(items), pages.LIMIT_MAX), page.next_cursor)
+async def all_items(ask: Callable[[Q], Awaitable[pages.PageOf[T]]], query: Q, limit: int = EVERYTHING) -> list[T]:
+    """Up to `limit` items of a list; `ask` gets the page of a query, which has the fields `limit` and `cursor`."""
+    items: list[T] = []
+    cursor = None
+    while len(items) < limit:
+        size = min(limit - len(items), pages.LIMIT_MAX)
+        page = await ask(query.model_copy(update={"limit": size, "cursor": cursor}))
         items += page.items
+        if (cursor := page.next_cursor) is None:
+            break
     return items

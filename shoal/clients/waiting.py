@@ -52,7 +52,7 @@ async def follow_command(
         command: one that starts a run, or changes one.
         started: called once, when a master took it.
         polled: called with the attempts of its tasks, each time that they were read.
-        away: called each time that the server did not answer.
+        away: called when the server does not answer; once, until it answers again.
     Raises:
         Refused: the command became an error command; the sentence is its reason.
         Denied: the server no longer lets us.
@@ -82,16 +82,20 @@ async def follow_command(
 async def poll(read: Callable[[], Awaitable[T | None]], away: Callable[[Unavailable], None]) -> T:
     """Ask ten times a second at first, once a second later, until `read` has an answer.
 
-    A server that is away is reported to `away`, and asked again.
+    A server that is away is reported to `away`, once until it answers again, and asked again.
     """
-    pause_s = LOOK_EVERY_S
+    pause_s, is_away = LOOK_EVERY_S, False
     while True:
         try:
-            if (found := await read()) is not None:
+            found = await read()
+            is_away = False
+            if found is not None:
                 return found
         except Denied:
             raise
         except Unavailable as error:
-            away(error)
+            if not is_away:
+                away(error)
+            is_away = True
         await asyncio.sleep(pause_s)
         pause_s = min(pause_s * 1.1, LOOK_EVERY_S_MAX)

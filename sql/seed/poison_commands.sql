@@ -54,4 +54,4 @@ COMMIT;
 
 SELECT split_part(created_by, ':', 1) AS kind, count(*) AS waiting
 FROM command WHERE created_by LIKE 'poison:%' OR created_by LIKE 'good:%' GROUP BY 1 ORDER BY 1;
-\echo 'In a moment each of the poison is told with its reason:  shoal errors      and the good ones ran:  shoal runs'
+\echo 'In a moment each of the poison is told with its reason:  shoal queue errors      and the good ones ran:  shoal runs'

@@ -82,7 +82,7 @@ async def test_it_is_said_how_many_keep_an_older_version(api: Serving, cluster: 
             for action in ("RERUN", "RERUN_FAILED", "RESUME", "STOP")
         }
     assert counts == {"RERUN": 3, "RERUN_FAILED": 2, "RESUME": 0, "STOP": 0}
-    (answer,) = await CommandLine.at(database_url).each("bulk rerun_failed --all")
+    (answer,) = await CommandLine.at(database_url).each("runs rerun-failed --all")
     assert "  2 runs keep an older version of their workflow; with the newest: shoal rerun RUN --newest" in answer.out
 
 
@@ -121,14 +121,14 @@ async def test_the_verbs_say_first_and_do_then(api: Serving, cluster: Cluster, d
     await assert_same(
         direct,
         remote,
-        "bulk rerun_failed --state failure --since 1d",
-        "bulk stop 1 4 77",
-        "bulk rerun --all --json",
-        "bulk stop",
-        "bulk stop 4 --wait",
-        "tasks --state failure",
+        "runs rerun-failed --state failure --since 1d",
+        "runs stop 1 4 77",
+        "runs rerun --all --json",
+        "runs stop",
+        "runs stop 4 --wait",
+        "task list --state failure",
     )
-    (tried,) = await direct.each("bulk rerun_failed --all")
+    (tried,) = await direct.each("runs rerun-failed --all")
     said = ["This would rerun what failed in 2 runs: 1, 2", "  Not changed: 1 ended as PAUSE, not as FAILURE"]
     assert tried.out.splitlines()[:2] == said
     await cluster.master()
@@ -136,12 +136,12 @@ async def test_the_verbs_say_first_and_do_then(api: Serving, cluster: Cluster, d
     cluster.start(7, 2)
     (listed,) = await eventually(lambda: _both(remote), within_s=20)
     assert listed.out.count("✓ SUCCESS") == 2
-    done = await remote("bulk", "rerun", "--workflow", "w", "--since", "1h", "--state", "success", "--do", "--wait")
+    done = await remote("runs", "rerun", "--workflow", "w", "--since", "1h", "--state", "success", "--do", "--wait")
     assert (done.code, "Masters took 3, and refused 0." in done.out) == (0, True), done.out + done.err
 
 
 async def _both(shoal: CommandLine) -> list[Answer]:
-    answers = await shoal.each("tasks --workflow w --type shell --type fake --name a --state success")
+    answers = await shoal.each("task list --workflow w --type shell --type fake --name a --state success")
     return answers if answers[0].out.count("FAKE") == 2 else []
 
 

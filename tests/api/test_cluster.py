@@ -105,7 +105,7 @@ async def test_what_duties_found_is_named_only_to_whoever_may_see_all_projects(
     found = ["overdue failovers: 1; an admin sees what", "it found something; an admin sees what", "0 runs"]
     assert await seen(anyone) == (found, {"an admin sees why"})
     assert await seen(admin) == ([each for each, _ in results.values()], {"run secretname"})
-    here = await CommandLine.at(database_url)("duties")
+    here = await CommandLine.at(database_url)("master", "duties")
     assert here.out.count("secretname") == len(results), "a failure stands in the place of the result"
 
 

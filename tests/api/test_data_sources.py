@@ -210,7 +210,7 @@ async def test_the_verbs_about_secrets_do_the_same_over_the_api_and_local_ones_r
             f"environment set spark {tmp_path}/spark.sh",
             "environment list",
             "datasource list",
-            "secret rotate",
+            "config rotate-keys",
             "environment delete spark",
             "environment delete spark",
             "datasource delete shop",
@@ -220,7 +220,7 @@ async def test_the_verbs_about_secrets_do_the_same_over_the_api_and_local_ones_r
         said.append([(process.returncode, out.decode(), ""), *printed])
     assert said[0] == said[1]
     assert [each[0] for each in said[0]] == [0, 0, 5, 0, 0, 0, 0, 0, 5, 0, 0]
-    local = ("db check", "config show", "master", "up", "demo", "api", "worker", "secret add-key x", "secret seal x")
+    local = ("db check", "config show", "master", "up", "demo", "api", "worker", "config add-key x", "project seal x")
     for answer in await ways[0].each(*(f"{verb} --server {api.url}" for verb in local)):
         assert (answer.code, "leave out --server" in answer.sentence) == (2, True), answer
     assert (await ways[1]("config", "show")).code == 0

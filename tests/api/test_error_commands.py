@@ -231,14 +231,14 @@ async def test_the_verbs_do_the_same_over_the_api_as_on_the_database(
         for id_ in (1, 2, 3, 4):
             refused(cluster, id_, workflow_code=7, refused_at="2026-01-31 00:00:00+00", created_by="me")
         answers = await way.each(
-            "errors --utc",
-            "errors --json --limit 2",
-            "errors retry 1 --param seconds=3 --json",
-            "errors retry 1",
-            "errors retry 2 3 --worker-group gpu",
-            "errors retry --all --json",
-            "errors delete 1 2",
-            "errors delete --all",
+            "queue errors --utc",
+            "queue errors --json --limit 2",
+            "queue retry 1 --param seconds=3 --json",
+            "queue retry 1",
+            "queue retry 2 3 --worker-group gpu",
+            "queue retry --all --json",
+            "queue delete 1 2",
+            "queue delete --all",
         )
         said.append([(answer.code, answer.out, answer.err) for answer in answers])
         assert [json.loads(each) for (each,) in cluster.rows("SELECT params FROM command ORDER BY id LIMIT 1")] == [

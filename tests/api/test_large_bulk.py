@@ -177,17 +177,17 @@ async def test_nobody_sees_or_stops_an_operation_of_others_projects(
 async def test_the_command_line_waits_until_all_were_asked_for(api: Serving, cluster: Cluster) -> None:
     token = await token_of(api.backend, "ada", is_admin=True)
     remote = CommandLine.at(None, SHOAL_SERVER=api.url, SHOAL_TOKEN=token)
-    asked = await remote("bulk", "rerun_failed", "--all", "--do")
+    asked = await remote("runs", "rerun-failed", "--all", "--do")
     assert (asked.code, "How far it is: GET /api/v1/operations/" in asked.out + asked.err) == (0, True)
     await eventually(lambda: cluster.one("SELECT count(*) FROM command"), until=RUNS + OTHERS, within_s=30)
     cluster.rows("DELETE FROM command")
-    done = await remote("bulk", "rerun_failed", "--all", "--do", "--wait")
+    done = await remote("runs", "rerun-failed", "--all", "--do", "--wait")
     assert done.code == 0, done.err
     assert (done.code, f"is DONE. It asked for {RUNS + OTHERS} commands, and left out 0." in done.out) == (0, True)
     assert cluster.one("SELECT count(*) FROM command") == RUNS + OTHERS
 
 
 async def test_without_an_api_that_goes_on_with_it_it_is_refused(cluster: Cluster, database_url: str) -> None:
-    done = await CommandLine.at(database_url)("bulk", "rerun_failed", "--all", "--do")
+    done = await CommandLine.at(database_url)("runs", "rerun-failed", "--all", "--do")
     assert (done.code, "ask an API, which goes on with it" in done.err) == (2, True), done.err
     assert cluster.one("SELECT count(*) FROM command") == 0

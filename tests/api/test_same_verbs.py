@@ -92,13 +92,13 @@ SCRIPT: tuple[str | tuple[str, str], ...] = (
     "why sales/load",
     "why command 3",
     "why command 99",
-    "events sales",
-    "events sales --json",
+    "show sales --events",
+    "show sales --events --json",
     "rerun @failed --failed --wait",
     "rerun sales --task report --wait",
     "rerun @last --task nix",
     "rerun 99",
-    "mark sales/load --success",
+    "task mark sales/load --success",
     ("run slow", RUNS),
     "workflow delete slow --yes",
     "rerun slow",
@@ -106,7 +106,7 @@ SCRIPT: tuple[str | tuple[str, str], ...] = (
     "show slow --all",
     "resume 1 --wait",
     "pause 1 --wait",
-    "mark slow/first --success",
+    "task mark slow/first --success",
     ("run far", QUEUED),
     "why far",
     "why far/alone",
@@ -139,12 +139,12 @@ SCRIPT: tuple[str | tuple[str, str], ...] = (
     "workflow delete hello --yes",
     "schedule delete 1",
     "schedule delete 1",
-    "errors",
-    "errors retry 2",
-    "errors delete 1",
-    "errors delete 99",
-    "errors retry 99",
-    "errors --json",
+    "queue errors",
+    "queue retry 2",
+    "queue delete 1",
+    "queue delete 99",
+    "queue retry 99",
+    "queue errors --json",
     "master list",
     "master list --json",
     "worker list",
@@ -162,7 +162,7 @@ SCRIPT: tuple[str | tuple[str, str], ...] = (
     "environment list --json",
     "environment delete spark",
     "environment delete spark",
-    "secret rotate",
+    "config rotate-keys",
     "pool list",
     "workflow apply {folder}/needy.yaml",
     "pool apply {folder}/proxies.yaml --dry-run",
@@ -279,7 +279,7 @@ async def test_who_lacks_the_right_is_told_so_and_the_exit_code_says_it(database
     async with serving(database_url) as api:
         token = await token_of(api.backend, "ada")
         ada, nobody = (CommandLine.at(SHOAL_SERVER=api.url, SHOAL_TOKEN=each) for each in (token, "nonsense"))
-        answers = [await ada("secret", "rotate"), await ada("project", "set", "a=b"), await nobody("runs")]
+        answers = [await ada("config", "rotate-keys"), await ada("project", "set", "a=b"), await nobody("runs")]
         server = api.url
     away = await CommandLine.at(SHOAL_SERVER=server, SHOAL_TOKEN=token)("master", "list")
     assert [each.code for each in (*answers, away)] == [4, 5, 4, 3], answers

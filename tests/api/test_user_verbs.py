@@ -20,10 +20,11 @@ async def test_accounts_tokens_and_members_are_kept_on_the_database_itself(datab
     shoal = CommandLine.at(database_url)
     answers = await shoal.each(
         "user list", "user add ada --admin", "user add anna", "user disable anna", "user list", "user enable anna",
-        "user admin anna", "user admin anna --no", "user link anna", "member set anna operator --project etl",
-        "member list --project etl", "token make ci --user anna --scope runs:write --project etl --expires-in 7d",
-        "token list --user anna", "token revoke 1 --user anna", "token list --user anna",
-        "member delete anna --project etl", "audit --kind account --limit 3",
+        "user admin anna", "user admin anna --no", "user link anna", "project member set anna operator --project etl",
+        "project member list --project etl",
+        "user token make ci --user anna --scope runs:write --project etl --expires-in 7d",
+        "user token list --user anna", "user token revoke 1 --user anna", "user token list --user anna",
+        "project member delete anna --project etl", "user audit --kind account --limit 3",
     )  # fmt: skip
     assert [answer.code for answer in answers] == [0] * len(answers), [answer.err for answer in answers]
     said = [answer.out for answer in answers]
@@ -37,11 +38,11 @@ async def test_accounts_tokens_and_members_are_kept_on_the_database_itself(datab
     assert "revoked" in said[14]
     assert "make_login_link" in said[16]
     assert len(said[16].splitlines()) == 4
-    found = (await shoal("audit", "--json", "--action", "put_member")).json
+    found = (await shoal("user", "audit", "--json", "--action", "put_member")).json
     assert [(each["object_name"], each["after"]) for each in found] == [("anna", {"role": "OPERATOR"})]
     wrong = await shoal.each(
-        "user link nobody", "user add ADA", "token list", "token make x --user anna --scope everything",
-        "token make x --user anna --scope admin --expires-in 999d", "user disable ada",
+        "user link nobody", "user add ADA", "user token list", "user token make x --user anna --scope everything",
+        "user token make x --user anna --scope admin --expires-in 999d", "user disable ada",
     )  # fmt: skip
     assert [answer.code for answer in wrong] == [5, 2, 2, 2, 2, 2]
     assert "this is the last admin" in wrong[5].sentence
@@ -52,8 +53,9 @@ async def test_a_verb_prints_the_same_from_the_database_and_from_a_server(api: S
     token = await token_of(api.backend, "ada", is_admin=True)
     direct, remote = CommandLine.at(database_url), CommandLine.at(SHOAL_SERVER=api.url, SHOAL_TOKEN=token)
     for line in (
-        "user list --utc", "user list --json", "member list --project etl", "token list --user anna", "audit --utc",
-        "audit --json --limit 2", "user link nobody", "token revoke 99 --user anna", "user add ada",
+        "user list --utc", "user list --json", "project member list --project etl", "user token list --user anna",
+        "user audit --utc", "user audit --json --limit 2", "user link nobody", "user token revoke 99 --user anna",
+        "user add ada",
     ):  # fmt: skip
         (one,), (other,) = await direct.each(line), await remote.each(line)
         assert (one.code, one.out, one.err) == (other.code, other.out, other.err), line
@@ -64,7 +66,7 @@ async def test_who_logs_in_needs_no_token_from_then_on_until_the_log_out(api: Se
     anna = await office.account("anna", etl=Role.OWNER)
     config = tmp_path / "config"
     shoal = CommandLine.at(SHOAL_SERVER=api.url, XDG_CONFIG_HOME=str(config))
-    assert (await shoal("member", "list", "--project", "etl")).code != 0
+    assert (await shoal("project", "member", "list", "--project", "etl")).code != 0
     for given, code in (("a wrong one\n", 4), (f"{PASSWORD}\n", 0)):
         answer = await _with_input(shoal, given, "login", "--name", "anna")
         assert answer[0] == code, answer
@@ -72,13 +74,13 @@ async def test_who_logs_in_needs_no_token_from_then_on_until_the_log_out(api: Se
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     (token,) = json.loads(file.read_text()).values()
     assert token not in "".join(answer[1:])
-    assert "anna" in (await shoal("member", "list", "--project", "etl")).out
-    assert "shoal login of" in (await shoal("token", "list")).out
+    assert "anna" in (await shoal("project", "member", "list", "--project", "etl")).out
+    assert "shoal login of" in (await shoal("user", "token", "list")).out
     assert await office.sql("SELECT count(*) FROM login_session") == [0]
     file.chmod(0o644)
-    assert "closed to others" in (await shoal("token", "list")).sentence
+    assert "closed to others" in (await shoal("user", "token", "list")).sentence
     file.chmod(0o600)
-    assert (await shoal("logout")).code == 0
+    assert (await shoal("login", "--logout")).code == 0
     assert json.loads(file.read_text()) == {}
     assert await office.sql("SELECT count(*) FROM token WHERE revoked_at IS NULL") == [0]
     by_link = await _with_input(shoal, f"{api.url}/login?link={(await office.link(anna.id)).secret}", "login", "--link")
@@ -94,7 +96,11 @@ async def test_a_password_that_is_set_ends_the_tokens_that_the_verb_names(
     database_url: str, sql: Any, options: tuple[str, ...], left: list[str]
 ) -> None:
     shoal = CommandLine.at(database_url)
-    for line in ("user add anna", "token make ci --user anna --scope admin", "token make s --user anna --scope admin"):
+    for line in (
+        "user add anna",
+        "user token make ci --user anna --scope admin",
+        "user token make s --user anna --scope admin",
+    ):
         assert (await shoal(*line.split())).code == 0
     sql("UPDATE token SET by_session = name = 's'")
     code, said, wrong = await _with_input(shoal, PASSWORD, "user", "password", "anna", *options)

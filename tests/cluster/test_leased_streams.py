@@ -129,7 +129,7 @@ async def test_a_stream_that_ends_gives_its_resource_to_the_next_and_claims_one_
     assert "1/steady" in shown
     assert "1/failing" in shown
     assert "when stopped" in shown, shown
-    await _shoal(cluster, "stream", "restart", "1", "--task", "steady")
+    await _shoal(cluster, "task", "restart", "1", "--task", "steady")
     attempts = "SELECT count(*) FROM task_instance WHERE task_name = 'failing' AND exit_code = 3"
     await eventually(lambda: cluster.one(attempts) >= 2, within_s=30)
     _nobody_twice(cluster)
@@ -143,7 +143,7 @@ async def test_a_restart_of_all_does_not_wait_for_those_that_wait_for_a_pool(clu
     cluster.start(1)
     await _spreads(cluster, 2)
     first = {id_ for (id_,) in cluster.rows("SELECT id FROM task_instance WHERE state = 'RUNNING_EXECUTION'")}
-    await _shoal(cluster, "stream", "restart", "1")
+    await _shoal(cluster, "task", "restart", "1")
     asked = "SELECT count(*) FROM stream_restart"
     await eventually(lambda: cluster.one(asked), within_s=50, until=0)
     await _spreads(cluster, 2)
@@ -204,7 +204,7 @@ async def test_no_stream_moves_that_would_lose_its_resources_to_other_tasks(clus
     cluster.start(2)
     await eventually(lambda: cluster.one(QUEUED), within_s=30, until=1)
     await cluster.worker()
-    await _shoal(cluster, "stream", "rebalance")
+    await _shoal(cluster, "worker", "rebalance")
     await eventually(lambda: cluster.one("SELECT count(*) FROM rebalance"), within_s=30, until=0)
     await eventually(lambda: _spread(cluster), within_s=30, until=[2, 6])
     assert cluster.rows("SELECT count(*), max(attempt) FROM task_instance WHERE resources IS NOT NULL") == [(7, 1)]

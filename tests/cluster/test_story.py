@@ -13,7 +13,7 @@ from tests.eventually import eventually
 
 
 def _story(cluster: Cluster, run: int) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(cluster.shoal("events", str(run), "--json"))
+    found: list[dict[str, Any]] = json.loads(cluster.shoal("show", str(run), "--events", "--json"))
     assert [event["at"] for event in found] == sorted(event["at"] for event in found)
     return found
 
@@ -54,7 +54,7 @@ async def test_a_run_that_fails_over_is_stopped_and_resumed_tells_so(cluster: Cl
     tasks = [(event["attempt"], event["node"], event["state"]) for event in story if event["kind"] == "TASK_ENDED"]
     assert tasks == [(1, "w1", "KILL"), (2, "w1", "SUCCESS")]
     assert ended["state"] == "SUCCESS"
-    page = cluster.shoal("events", "1")
+    page = cluster.shoal("show", "1", "--events")
     assert "FAILED_OVER" in page
     assert "RECOVER_SUSPENDED_PROCESS" in page
 

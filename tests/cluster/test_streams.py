@@ -233,7 +233,7 @@ async def test_a_restart_takes_the_streams_of_a_run_one_by_one_and_waits_until_e
     cluster: Cluster, witness: Witness, tmp_path: Path
 ) -> None:
     streams = await Restarted.ready(cluster, witness, tmp_path, 3)
-    await asyncio.to_thread(cluster.shoal, "stream", "restart", "1")
+    await asyncio.to_thread(cluster.shoal, "task", "restart", "1")
     await eventually(streams.have_all, within_s=60)
     assert streams.least_ready == 2
     await eventually(lambda: cluster.one("SELECT count(*) FROM stream_restart"), within_s=20, until=0)
@@ -252,7 +252,7 @@ async def test_a_restart_stops_at_the_stream_that_does_not_become_ready_and_goes
     cluster.start(1)
     ready = "SELECT count(*) FROM task_instance WHERE ready_at IS NOT NULL AND ended_at IS NULL"
     await eventually(lambda: cluster.one(ready), within_s=20, until=3)
-    await asyncio.to_thread(cluster.shoal, "stream", "restart", "1")
+    await asyncio.to_thread(cluster.shoal, "task", "restart", "1")
     began = "SELECT started_at < now() - interval '3 s' FROM task_instance WHERE task_name = 's0' AND attempt = 2"
     await eventually(lambda: cluster.one(began), within_s=30)
     attempts = "SELECT attempt FROM task_instance WHERE flag = 'YES' ORDER BY task_code"
@@ -261,7 +261,7 @@ async def test_a_restart_stops_at_the_stream_that_does_not_become_ready_and_goes
     assert "waits for s0." in why, why
     assert "when it is ready again: s1, s2." in why
     assert "restarts it when s0 is ready again." in await _says(cluster, "why", "1/s2")
-    await asyncio.to_thread(cluster.shoal, "stream", "restart", "1", "--task", "s2")
+    await asyncio.to_thread(cluster.shoal, "task", "restart", "1", "--task", "s2")
     await eventually(lambda: cluster.rows(attempts), within_s=30, until=[(2,), (1,), (2,)])
     (tmp_path / "fixed").touch()
     await eventually(lambda: cluster.one("SELECT count(*) FROM stream_restart"), within_s=30, until=0)
@@ -273,7 +273,7 @@ async def test_of_a_run_that_is_restarted_while_a_worker_joins_one_stream_is_awa
     cluster: Cluster, witness: Witness, tmp_path: Path
 ) -> None:
     streams = await Restarted.ready(cluster, witness, tmp_path, 6, SHOAL_MASTER__REBALANCE_AFTER="0.1")
-    await asyncio.to_thread(cluster.shoal, "stream", "restart", "1")
+    await asyncio.to_thread(cluster.shoal, "task", "restart", "1")
     await cluster.worker()
     await eventually(streams.have_all, within_s=60)
     await eventually(lambda: cluster.one("SELECT count(*) FROM stream_restart"), within_s=20, until=0)
@@ -291,7 +291,7 @@ async def test_rebalance_moves_the_surplus_where_masters_do_not_do_it_by_themsel
     cluster.start(1)
     await eventually(lambda: _spread(cluster), within_s=20, until=[6])
     await cluster.worker()
-    await asyncio.to_thread(cluster.shoal, "stream", "rebalance")
+    await asyncio.to_thread(cluster.shoal, "worker", "rebalance")
     await eventually(lambda: _spread(cluster), within_s=60, until=[3, 3])
     await eventually(lambda: cluster.one("SELECT count(*) FROM rebalance"), within_s=20, until=0)
     assert cluster.one("SELECT count(*) FROM task_instance") == 9, "each that moved did so once"
@@ -332,7 +332,7 @@ async def test_streams_go_on_while_their_master_dies_and_the_next_one_restarts_t
     driven = "SELECT count(*) FROM workflow_instance WHERE master_id <> %s AND state = 'RUNNING_EXECUTION'"
     await eventually(lambda: cluster.one(driven, first.epoch), within_s=20, until=1)
     assert cluster.rows("SELECT DISTINCT attempt, state FROM task_instance") == [(1, "RUNNING_EXECUTION")]
-    await asyncio.to_thread(cluster.shoal, "stream", "restart", "1")
+    await asyncio.to_thread(cluster.shoal, "task", "restart", "1")
     again = "SELECT count(*) FROM task_instance WHERE attempt = 2 AND state = 'RUNNING_EXECUTION'"
     await eventually(lambda: cluster.one(again), within_s=30, until=2)
     assert witness.twice == []
@@ -378,14 +378,14 @@ async def test_streams_below_another_run_are_paused_resumed_and_stopped_with_it(
     cluster.start(2)
     states = "SELECT state FROM workflow_instance ORDER BY id"
     await eventually(lambda: _spread(cluster), within_s=20, until=[2])
-    assert "its child runs have streams, and it has none itself; shoal stream restart 2" in await _says(
-        cluster, "stream", "restart", "1"
+    assert "its child runs have streams, and it has none itself; shoal task restart 2" in await _says(
+        cluster, "task", "restart", "1"
     )
     await asyncio.to_thread(cluster.shoal, "pause", "1", "--wait")
     assert cluster.rows(states) == [("PAUSE",), ("PAUSE",)]
     await asyncio.to_thread(cluster.shoal, "resume", "1")
     await eventually(lambda: _spread(cluster), within_s=20, until=[2])
-    await asyncio.to_thread(cluster.shoal, "stream", "restart", "2")
+    await asyncio.to_thread(cluster.shoal, "task", "restart", "2")
     await eventually(lambda: cluster.one("SELECT count(*) FROM stream_restart"), within_s=30, until=0)
     attempts = "SELECT DISTINCT attempt FROM task_instance WHERE stream IS NOT NULL AND state = 'RUNNING_EXECUTION'"
     assert cluster.rows(attempts) == [(3,)]

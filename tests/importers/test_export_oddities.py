@@ -134,7 +134,7 @@ def test_a_file_of_powershell_is_read_and_a_compressed_one_is_called_so() -> Non
 
 def test_the_command_that_puts_files_into_a_project_can_be_pasted() -> None:
     found = imported(export(task("a", params={"rawScript": "date", "resourceList": [{"resourceName": "a b/$c.sh"}]})))
-    assert any(each.endswith("shoal file put 'a b/$c.sh'") for each in said(found, Grade.CHANGED, "a"))
+    assert any(each.endswith("shoal project file put 'a b/$c.sh'") for each in said(found, Grade.CHANGED, "a"))
 
 
 def test_an_answer_of_version_1_has_the_id_that_others_refer_to() -> None:

@@ -54,7 +54,7 @@ def test_a_file_of_the_resource_centre_is_copied_into_the_folder_of_a_script() -
 def test_a_file_of_the_resource_centre_with_a_name_is_one_of_the_project(named: Any, path: str) -> None:
     given = imported(export(task("a", params={"rawScript": f"bash {path}", "resourceList": [named]})))
     assert the_task(given).files == (path,)
-    assert any(f"shoal file put {path}" in each for each in said(given, Grade.CHANGED))
+    assert any(f"shoal project file put {path}" in each for each in said(given, Grade.CHANGED))
 
 
 @every(

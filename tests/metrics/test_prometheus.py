@@ -49,8 +49,8 @@ async def test_every_query_of_the_dashboards_and_rules_has_an_answer(cluster: Cl
     cluster.rows("INSERT INTO pool_resource (pool_code, name) SELECT code, 'only' FROM resource_pool")
     cluster.start(WAITING, 3)
     grafana, rules = tmp_path / "grafana", tmp_path / "prometheus"
-    cluster.shoal("metrics", "dashboards", "--out", str(grafana))
-    cluster.shoal("metrics", "rules", "--out", str(rules))
+    cluster.shoal("config", "grafana", "--out", str(grafana))
+    cluster.shoal("config", "prometheus", "--out", str(rules))
     wanted = dict(expressions(grafana))
     assert len(wanted) >= 40
     nodes = {"master": masters, "worker": [worker], "api": [api], "alert": [sender]}

@@ -73,7 +73,7 @@ class Ids:
 
     _KINDS: ClassVar = {
         "run": (r"(?:[Rr]un|show|why|log|rerun|resume|pause|stop|mark)", "RUN"),
-        "command": (r"(?:[Cc]ommand|retry|errors delete)", "COMMAND"),
+        "command": (r"(?:[Cc]ommand|retry|queue delete)", "COMMAND"),
         "workflow": (r"(?:code|send\.py)", "CODE"),
         "schedule": (r"(?:[Ss]chedule|schedule (?:on|off|delete|edit))", "ID  WORKFLOW  CRON"),
     }

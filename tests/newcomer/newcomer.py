@@ -25,7 +25,8 @@ READY = "In another terminal"
 WITHIN_S = 60.0
 AGAIN_WITHIN_S = 20.0
 _READS = re.compile(
-    r"shoal (?:show|runs|why|queue|(?:master|worker|schedule) list|errors$|doctor|log|db psql -c .SELECT)"
+    r"shoal (?:show|runs(?! [a-z])|why|queue(?: errors)?$|(?:master|worker|schedule) list|doctor|log"
+    r"|db psql -c .SELECT)"
 )
 _UP = re.compile(r"(?:\.venv/bin/)?shoal up\b")
 _FUTURE = re.compile(r"(--(?:start|end) )\d{4}")

@@ -51,7 +51,7 @@ def test_ids_of_the_page_become_those_of_here() -> None:
     assert ids.typed("shoal log 2/greet") == "shoal log 7/greet"
     assert ids.typed("shoal schedule off 1") == "shoal schedule off 5"
     assert ids.typed("shoal schedule delete 1") == "shoal schedule delete 5"
-    assert ids.typed("shoal errors delete 3") == "shoal errors delete 9"
+    assert ids.typed("shoal queue delete 3") == "shoal queue delete 9"
     assert ids.typed("shoal why command 3") == "shoal why command 9"
     assert ids.typed("shoal rerun 42 --task a") == "shoal rerun 7 --task a"
     assert ids.typed("shoal runs --limit 2") == "shoal runs --limit 2"

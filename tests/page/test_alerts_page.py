@@ -217,7 +217,7 @@ def test_a_rule_about_a_workflow_that_is_gone_says_so(open_page: OpenPage, runni
 
 def test_who_may_only_see_reads_why_a_button_cannot_be_pressed(open_page: OpenPage, running: RunningShoal) -> None:
     link = running.json("user", "add", "vera")["link"]
-    running.shoal("member", "set", "vera", "VIEWER", "--project", "default")
+    running.shoal("project", "member", "set", "vera", "VIEWER", "--project", "default")
     page = open_page("/login", as_admin=False)
     page.goto(f"{running.url}/login?link={link}")
     page.get_by_role("button", name="Log in").click()

@@ -131,7 +131,7 @@ def test_a_shorter_time_for_which_runs_are_kept_is_asked_for_once_more(open_page
 def _log_in(open_page: OpenPage, running: RunningShoal, name: str, role: str) -> Page:
     """As a new account with a role in the project `default`, which is shown."""
     link = running.json("user", "add", name)["link"]
-    running.shoal("member", "set", name, role, "--project", "default")
+    running.shoal("project", "member", "set", name, role, "--project", "default")
     page = open_page("/login", as_admin=False)
     page.goto(f"{running.url}/login?link={link}")
     page.get_by_role("button", name="Log in").click()
@@ -188,14 +188,14 @@ def test_files_of_a_project_are_uploaded_downloaded_replaced_and_deleted(
     dialog.locator("input[type=file]").set_input_files(_file("other.sh", b"echo 2"))
     dialog.get_by_role("button", name="Replace").click()
     expect(page.get_by_role("alert")).to_contain_text("Apply these workflows again: uses")
-    assert running.shoal("file", "get", "jobs/day.sh") == "echo 2"
+    assert running.shoal("project", "file", "get", "jobs/day.sh") == "echo 2"
     day.get_by_role("button", name="Delete").click()
     dialog.get_by_role("button", name="Delete").click()
     expect(panel).to_contain_text("No path begins so")
     beginning.fill("")
     expect(binary).to_be_visible()
     expect(beginning).to_be_focused()
-    assert [each["path"] for each in running.json("file", "list")] == ["jobs/every.bin"]
+    assert [each["path"] for each in running.json("project", "file", "list")] == ["jobs/every.bin"]
     viewer = _log_in(open_page, running, "vera", "VIEWER")
     panel = viewer.locator("section", has=viewer.get_by_role("heading", name="Files", exact=True))
     expect(panel.get_by_role("button", name="Download")).to_be_visible()

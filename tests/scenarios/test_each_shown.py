@@ -26,7 +26,7 @@ async def test_a_run_shows_counts_and_its_elements_on_demand(engine: Engine) -> 
     ]
     failed = json.loads(shoal("show", str(run), "--elements", "load", "--state", "failure", "--json"))
     assert [each["name"] for each in failed] == ["load[1]"]
-    listed = json.loads(shoal("tasks", "--name", "load[1]", "--json"))
+    listed = json.loads(shoal("task", "list", "--name", "load[1]", "--json"))
     assert str(run) in [each["run_id"] for each in listed]
     assert json.loads(shoal("runs", "--json", "--limit", "1"))
 
@@ -59,7 +59,7 @@ async def test_the_log_of_an_element_is_found_by_its_name(engine: Engine) -> Non
 
 async def test_an_element_that_is_declared_a_success_is_not_run_again(engine: Engine) -> None:
     run = await a_run_of_which_one_element_failed(engine)
-    engine.cluster.shoal("mark", f"{run}/load[1]", "--success")
+    engine.cluster.shoal("task", "mark", f"{run}/load[1]", "--success")
     engine.cluster.shoal("rerun", str(run), "--failed")
     await eventually(lambda: engine.state(run), until="SUCCESS", within_s=WITHIN_S)
     assert engine.printed(run, "use") == {"all": "[0, null, 2]"}

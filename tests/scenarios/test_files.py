@@ -41,7 +41,7 @@ async def test_a_task_finds_the_files_and_folders_that_it_names(engine: Engine, 
     (here / "etl" / "load.py").write_text("def rows():\n    return 7\n")
     (here / "etl" / "deep" / "data.csv").write_bytes(b"a;\xff\n")
     (here / "run.sh").write_text("#!/bin/sh\necho ran $1\n")
-    said = await shoal(engine, "file", "put", "etl", "run.sh")
+    said = await shoal(engine, "project", "file", "put", "etl", "run.sh")
     assert '3 files of project "default" saved, 3 of them changed' in said
     shell = "{name: b, type: SHELL, files: [run.sh], params: {script: ./run.sh well && ls}, after: [a]}"
     python = "{name: a, type: PYTHON, files: [etl/], params: {script: 'from etl.load import rows; print(rows())'}}"
@@ -56,7 +56,7 @@ async def test_a_task_finds_the_files_and_folders_that_it_names(engine: Engine, 
 
 async def test_the_text_of_a_file_is_the_script_of_a_task(engine: Engine, here: Path) -> None:
     (here / "run.sh").write_text('echo "of ${day}, $((6 * 7))"\n')
-    await shoal(engine, "file", "put", "run.sh", "--into", "jobs")
+    await shoal(engine, "project", "file", "put", "run.sh", "--into", "jobs")
     await apply(engine, here, "texts", "{name: a, type: SHELL, params: {script: {file: jobs/run.sh}}}")
     out = await shoal(engine, "run", "texts", "-p", "day=Monday", "--wait")
     run = next(word for word in out.split() if word.isdigit())
@@ -67,24 +67,26 @@ async def test_the_text_of_a_file_is_the_script_of_a_task(engine: Engine, here: 
 
 async def test_a_version_keeps_the_content_with_which_it_was_saved(engine: Engine, here: Path) -> None:
     (here / "word").write_text("first")
-    await shoal(engine, "file", "put", "word")
+    await shoal(engine, "project", "file", "put", "word")
     task = "{name: a, type: SHELL, files: [word], params: {script: cat word}}"
     await apply(engine, here, "pinned", task)
     assert "unchanged, version 1" in await apply(engine, here, "pinned", task), "nothing has changed"
     (here / "word").write_text("second")
-    assert "apply again: pinned" in await shoal(engine, "file", "put", "word")
+    assert "apply again: pinned" in await shoal(engine, "project", "file", "put", "word")
     assert "first" in await ran(engine, "pinned")
     await apply(engine, here, "pinned", task)
     assert "second" in await ran(engine, "pinned")
-    await shoal(engine, "file", "delete", "word")
+    await shoal(engine, "project", "file", "delete", "word")
     assert "second" in await ran(engine, "pinned")
     said = await apply(engine, here, "pinned", task, fails=True)
-    assert 'flow.yaml:3: task "a": there is no file "word" in project "default"; `shoal file put` adds it' in said
+    assert (
+        'flow.yaml:3: task "a": there is no file "word" in project "default"; `shoal project file put` adds it' in said
+    )
 
 
 async def test_what_is_wrong_with_files_is_said_before_anything_is_saved(engine: Engine, here: Path) -> None:
     (here / "data.bin").write_bytes(b"\xff\xfe")
-    await shoal(engine, "file", "put", "data.bin")
+    await shoal(engine, "project", "file", "put", "data.bin")
     for task, said in {
         "{name: a, type: SHELL, params: {script: {file: data.bin}}}": 'the file "data.bin" is no UTF-8 text',
         "{name: a, type: SQL, params: {datasource: d, sql: {file: no.sql}}}": 'sql: there is no file "no.sql"',
@@ -97,21 +99,25 @@ async def test_what_is_wrong_with_files_is_said_before_anything_is_saved(engine:
     (here / "linked").mkdir()
     (here / "linked" / "hosts").symlink_to("/etc/hosts")
     (here / "linked" / "same").symlink_to(here / "linked" / "hosts")
-    assert "is a link to a file outside of linked" in await shoal(engine, "file", "put", "linked", fails=True)
+    assert "is a link to a file outside of linked" in await shoal(
+        engine, "project", "file", "put", "linked", fails=True
+    )
     (here / "script.sh").touch()
-    assert "is a name that Shoal uses" in await shoal(engine, "file", "put", "script.sh", fails=True)
+    assert "is a name that Shoal uses" in await shoal(engine, "project", "file", "put", "script.sh", fails=True)
 
 
 async def test_files_are_listed_printed_and_deleted(engine: Engine, here: Path) -> None:
     (here / "sql").mkdir()
     (here / "sql" / "load.sql").write_text("SELECT 1")
     (here / "sql" / ".hidden").write_text("no")
-    assert "1 file of project" in await shoal(engine, "file", "put", "sql/", "--project", "sales")
-    assert "sql/load.sql" in await shoal(engine, "file", "list", "--project", "sales")
-    await shoal(engine, "file", "put", str(here / "sql"), "--project", "elsewhere")
-    assert "sql/load.sql" in await shoal(engine, "file", "list", "--project", "elsewhere"), "under its last name"
-    assert "There is no file" in await shoal(engine, "file", "list", "--project", "empty")
-    assert await shoal(engine, "file", "get", "sql/load.sql", "--project", "sales") == "SELECT 1"
-    await shoal(engine, "file", "delete", "sql/load.sql", "--project", "sales")
-    said = await shoal(engine, "file", "get", "sql/load.sql", "--project", "sales", fails=True)
+    assert "1 file of project" in await shoal(engine, "project", "file", "put", "sql/", "--project", "sales")
+    assert "sql/load.sql" in await shoal(engine, "project", "file", "list", "--project", "sales")
+    await shoal(engine, "project", "file", "put", str(here / "sql"), "--project", "elsewhere")
+    assert "sql/load.sql" in await shoal(engine, "project", "file", "list", "--project", "elsewhere"), (
+        "under its last name"
+    )
+    assert "There is no file" in await shoal(engine, "project", "file", "list", "--project", "empty")
+    assert await shoal(engine, "project", "file", "get", "sql/load.sql", "--project", "sales") == "SELECT 1"
+    await shoal(engine, "project", "file", "delete", "sql/load.sql", "--project", "sales")
+    said = await shoal(engine, "project", "file", "get", "sql/load.sql", "--project", "sales", fails=True)
     assert 'there is no file "sql/load.sql" in project "sales"' in said

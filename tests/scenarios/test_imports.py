@@ -16,7 +16,9 @@ async def test_an_imported_workflow_runs_with_its_order_and_values(engine: Engin
     text = EXPORT.read_text().replace('"name": "daily"', '"name": "imported daily"')
     (tmp_path / "export.json").write_text(text)
     out = tmp_path / "out"
-    imported = await shoal("import", "dolphinscheduler", str(tmp_path / "export.json"), "--out", str(out), "--online")
+    imported = await shoal(
+        "workflow", "import", "dolphinscheduler", str(tmp_path / "export.json"), "--out", str(out), "--online"
+    )
     assert imported.code == 0, imported.err
     applied = await shoal("workflow", "apply", str(out / "workflows" / "imported_daily.yaml"), "--json")
     (saved,) = applied.json
@@ -66,7 +68,7 @@ async def test_imported_branches_children_and_lists_do_what_they_did_there(engin
     for name, content in (("child", child), ("parent", parent)):
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
     inputs = [str(tmp_path / f"{name}.json") for name in ("parent", "child")]
-    imported = await shoal("import", "dolphinscheduler", *inputs, "--out", str(tmp_path / "out"))
+    imported = await shoal("workflow", "import", "dolphinscheduler", *inputs, "--out", str(tmp_path / "out"))
     assert imported.code == 0, (tmp_path / "out" / "import-report.md").read_text()
     files = sorted(map(str, (tmp_path / "out" / "workflows").iterdir()))
     applied = await shoal("workflow", "apply", *files, "--json")
@@ -121,7 +123,7 @@ async def test_a_dag_of_airflow_does_what_it_did_there(engine: Engine, tmp_path:
     shoal = CommandLine.at(engine.cluster.environment["SHOAL_DATABASE_URL"])
     (tmp_path / "dag.py").write_text(DAG)
     out = tmp_path / "out"
-    imported = await shoal("import", "airflow", str(tmp_path / "dag.py"), "--out", str(out))
+    imported = await shoal("workflow", "import", "airflow", str(tmp_path / "dag.py"), "--out", str(out))
     assert imported.code == 0, imported.err
     applied = await shoal("workflow", "apply", str(out / "workflows" / "imported_dag.yaml"), "--json")
     code = int(applied.json[0]["code"])

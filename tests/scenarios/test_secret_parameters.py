@@ -124,7 +124,8 @@ async def test_no_table_log_or_answer_has_a_secret_in_clear(
     assert asked.code == 0, asked.err
     answers = await shoal.each(
         "workflow show flow --json", "workflow show flow", f"show {run} --json", f"show {run}", f"log {run}/b",
-        f"show {child} --json", "schedule list --json", "errors --json", "runs --json", "why flow", f"log {run}/a",
+        f"show {child} --json", "schedule list --json", "queue errors --json", "runs --json", "why flow",
+        f"log {run}/a",
     )  # fmt: skip
     said = "".join(each.out + each.err for each in (saved, again, ran, scheduled, asked, *answers))
     assert CANARY not in said
@@ -150,7 +151,7 @@ async def test_a_secret_given_in_clear_by_sql_is_refused_and_not_kept(secret_eng
         command = secret_engine.ask("START_PROCESS", code, params={"password": "canary-4711", "other": "1"})
         sentence = await secret_engine.refused(command)
         assert sentence.startswith('parameter "password" is SECRET and was given in clear, which nobody stores; give')
-        assert "shoal secret seal password" in sentence
+        assert "shoal project seal password" in sentence
         kept = cluster.one("SELECT params FROM error_command WHERE command_id = %s", command)
         assert json.loads(kept) == {"password": "******", "other": "1"}
         run = await secret_engine.run(code, params={"password": seal("password", "canary-4711", vault, "default")})
@@ -176,13 +177,13 @@ async def test_a_secret_is_part_of_no_other_parameter(secret_engine: Engine, key
 
 async def test_a_sealed_value_is_made_from_standard_input(keys: Path, database_url: str) -> None:
     shoal = CommandLine.at(database_url, SHOAL_SECRETS__KEY_FILE=str(keys))
-    made = await given(shoal, f"{CANARY}\n", "secret", "seal", "password")
+    made = await given(shoal, f"{CANARY}\n", "project", "seal", "password")
     assert made.out.startswith("sealed:v2:") and CANARY not in made.out
-    as_json = await given(shoal, f"{CANARY}\n", "secret", "seal", "password", "--json")
+    as_json = await given(shoal, f"{CANARY}\n", "project", "seal", "password", "--json")
     assert as_json.json["sealed"].startswith("sealed:v2:")
-    short = await given(shoal, "12345\n", "secret", "seal", "password")
+    short = await given(shoal, "12345\n", "project", "seal", "password")
     assert (short.code, "fewer than 6 characters" in short.sentence) == (2, True)
-    none = await given(CommandLine.at(database_url), f"{CANARY}\n", "secret", "seal", "password")
+    none = await given(CommandLine.at(database_url), f"{CANARY}\n", "project", "seal", "password")
     assert (none.code, "there is no key to encrypt the parameter password" in none.sentence) == (2, True)
 
 

@@ -1,4 +1,4 @@
-"""`shoal audit`: how a change is written."""
+"""`shoal user audit`: how a change is written."""
 
 from __future__ import annotations
 

@@ -160,8 +160,8 @@ async def test_a_date_whose_command_is_refused_ends_the_wait(shoal: CommandLine,
     assert process.returncode == 1
     assert b'Workflow "refused" is filled for 1 of 2 dates.' in out
     assert b"refused for 2026-01-02 00:00:00 UTC: its command was refused: " in out
-    assert b"Go on: shoal errors retry " in out
+    assert b"Go on: shoal queue retry " in out
     listed, others = await shoal.each("runs --workflow refused", "runs --workflow quick")
     assert "A backfill of refused stopped: its command for 2026-01-02T00:00:00" in listed.out
-    assert "; go on: shoal errors retry " in listed.out
+    assert "; go on: shoal queue retry " in listed.out
     assert "A backfill of" not in others.out

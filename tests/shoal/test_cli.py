@@ -181,25 +181,25 @@ async def test_error_commands_are_listed_retried_and_dropped(shoal: CommandLine,
     with psycopg.connect(plain, autocommit=True) as connection:
         connection.execute("INSERT INTO command (type) VALUES ('STRT_PROCESS'), ('START_PROCESS')")
     await eventually(lambda: _errors(shoal), within_s=10, until=2)
-    listed = await shoal("errors")
+    listed = await shoal("queue", "errors")
     assert "did you mean START_PROCESS?" in listed.out
     assert "workflow_code is missing; say which one is meant" in listed.out
-    found = (await shoal("errors", "--json")).json
+    found = (await shoal("queue", "errors", "--json")).json
     (why,) = await shoal.each(f"why command {found[0]['id']}")
     assert why.out.startswith(f"Command {found[0]['id']} was refused: ")
-    retried = await shoal("errors", "retry", "--all", "--json")
+    retried = await shoal("queue", "retry", "--all", "--json")
     assert len(retried.json) == 2
     new = {each["command_id"] for each in retried.json}
     await eventually(lambda: _errors(shoal), within_s=10, until=2)
-    dropped = await shoal("errors", "delete", *new)
+    dropped = await shoal("queue", "delete", *new)
     assert dropped.out.startswith("Deleted 2 error commands.")
-    nothing, again = await asyncio.gather(shoal("errors"), shoal("errors", "retry", min(new)))
+    nothing, again = await asyncio.gather(shoal("queue", "errors"), shoal("queue", "retry", min(new)))
     assert nothing.out.startswith("There is no error command.")
     assert again.code == 5
 
 
 async def _errors(shoal: CommandLine) -> int:
-    return len((await shoal("errors", "--json")).json)
+    return len((await shoal("queue", "errors", "--json")).json)
 
 
 WRONG_USE = [
@@ -217,9 +217,12 @@ WRONG_USE = [
     ("runs --since 5x", 2, '--since "5x" is not a time span; write it as 30s, 5m or 1h30m (a bare number is seconds)'),
     ("workflow show hello --version 9", 5, 'workflow "hello" has no version 9'),
     ("workflow apply /nix.yaml", 5, "there is no file /nix.yaml"),
-    ("errors --limit 5 retry 1", 2, "give the options after the verb: shoal errors retry ..."),
-    ("errors retry", 2, "say which error commands to retry: their ids, or --all"),
-    ("errors delete 99999", 5, "there is no error command 99999"),
+    ("queue --limit 5 retry 1", 2, "give the options after the verb: shoal queue retry ..."),
+    ("runs --since 1d stop --all", 2, "give the options after the verb: shoal runs stop ..."),
+    ("show 1 --events --elements a", 2, "--events and --elements are two lists; keep one of them"),
+    ("login --logout --link --server http://127.0.0.1:1", 2, "--logout takes neither --name nor --link"),
+    ("queue retry", 2, "say which error commands to retry: their ids, or --all"),
+    ("queue delete 99999", 5, "there is no error command 99999"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""`shoal duties`: what was done, by whom and with which result; what failed; what is not done yet."""
+"""`shoal master duties`: what was done, by whom and with which result; what failed; what is not done yet."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.shoal.command_line import CommandLine
 
 async def test_duties_before_the_first_master(database_url: str) -> None:
     shoal = CommandLine.at(database_url)
-    table, fields = await shoal.each("duties", "duties --json")
+    table, fields = await shoal.each("master duties", "master duties --json")
     assert table.out.startswith("There are no duties yet.")
     assert fields.json == []
 
@@ -25,7 +25,7 @@ async def test_duties_that_were_done_are_under_way_failed_or_not_done_yet(databa
         "VALUES ('failed', 3600, 2, 'it broke', now(), 9, now()), ('new', 60, 0, NULL, NULL, NULL, NULL)"
     )
     shoal = CommandLine.at(database_url)
-    table, fields = await shoal.each("duties", "duties --json")
+    table, fields = await shoal.each("master duties", "master duties --json")
     assert table.code == 0, table.err
     lines = table.out.splitlines()
     assert "m1" in lines[1]
@@ -44,10 +44,10 @@ async def test_a_duty_that_has_nothing_to_do_is_not_said_to_be_due(database_url:
     """`alert_rules` is done only while there is something to do; its time may be long over meanwhile."""
     sql("INSERT INTO duty (name, every_s, due_at) VALUES ('alert_rules', 15, now() - interval '1 h')")
     shoal = CommandLine.at(database_url)
-    table, fields = await shoal.each("duties", "duties --json")
+    table, fields = await shoal.each("master duties", "master duties --json")
     row = table.out.splitlines()[1]
     assert ("15 s" in row, "when needed" in row, row.endswith("there was nothing to do yet")) == (True, True, True), row
     assert fields.json[0]["is_idle"] is True
     sql("INSERT INTO alert_rule (project, name, text) VALUES ('default', 'fails', 'any run fails -> group default')")
-    (fields,) = await shoal.each("duties --json")
+    (fields,) = await shoal.each("master duties --json")
     assert fields.json[0]["is_idle"] is False

@@ -46,7 +46,6 @@ ARGUMENTS = {
     "param": "a=b",
     "role": "VIEWER",
     "token": "1",
-    "action": "stop",
     "days": "30",
     "pool": "proxies",
     "pool_files": str(POOL),
@@ -61,41 +60,41 @@ ARGUMENTS = {
 """A value for each argument of a verb, by its name."""
 MORE = {
     "backfill": ["--date", "2026-01-01"],
-    "bulk": ["--all"],
+    **{f"runs {action}": ["--all"] for action in ("rerun", "rerun-failed", "pause", "stop", "resume")},
     "project set": ["name=value"],
     "alert channel set": ["mailto://127.0.0.1?from=shoal@example.org&to=ops@example.org"],
     "alert channel test": ["--wait", "0"],
     "db wait": ["--within", "0"],
     "datasource set": ["sqlite:////nothing"],
     "environment set": [str(EXAMPLE)],
-    "errors delete": ["1"],
-    "errors retry": ["1"],
-    "mark": ["--success"],
-    "metrics dashboards": ["--out", "written"],
-    "metrics rules": ["--out", "written"],
-    "import airflow": ["--out", "imported"],
-    "import crontab": ["--out", "imported"],
-    "import dolphinscheduler": [str(EXPORT), "--out", "imported"],
+    "queue delete": ["1"],
+    "queue retry": ["1"],
+    "task mark": ["--success"],
+    "config grafana": ["--out", "written"],
+    "config prometheus": ["--out", "written"],
+    "workflow import airflow": ["--out", "imported"],
+    "workflow import crontab": ["--out", "imported"],
+    "workflow import dolphinscheduler": [str(EXPORT), "--out", "imported"],
     "schedule next": ["hello"],
-    "token make": ["--scope", "runs:read"],
-    "token list": ["--user", "anna"],
-    "token revoke": ["--user", "anna"],
+    "user token make": ["--scope", "runs:read"],
+    "user token list": ["--user", "anna"],
+    "user token revoke": ["--user", "anna"],
     "schedule edit": ["--off"],
 }
 """What a verb needs besides."""
 NEEDS_NO_DATABASE = {
     "workflow check",
-    "secret add-key",
-    "secret seal",
+    "config add-key",
+    "project seal",
     "config show",
-    "metrics dashboards",
-    "metrics rules",
-    "import airflow",
-    "import crontab",
-    "import dolphinscheduler",
+    "config grafana",
+    "config prometheus",
+    "workflow import airflow",
+    "workflow import crontab",
+    "workflow import dolphinscheduler",
 }
-BRINGS_ITS_OWN = {"up", "standalone", "demo"}
-NEEDS_A_SERVER = {"login", "logout"}
+BRINGS_ITS_OWN = {"up", "demo"}
+NEEDS_A_SERVER = {"login"}
 IN_A_PROCESS = {"master", "worker", "api", "alert", "db init", "db upgrade", "db psql"}
 """Those that change their process: its logging, its environment, or the program that it runs."""
 
@@ -133,7 +132,7 @@ CONDITIONS = {
         "; grant it (docs/reference/roles.md), or name another user",
         77,
         {"doctor": 1},
-        frozenset({"db check", "db roles", "db wait", "token make"}) | MADE_BY_THEM,
+        frozenset({"db check", "db roles", "db wait", "user token make"}) | MADE_BY_THEM,
     ),
     "no right on the schema": Condition(
         "{outsider}", "may not use its schema public; grant it", 77, {"doctor": 1}, MADE_BY_THEM
@@ -280,7 +279,7 @@ def test_each_verb_says_what_is_wrong_and_how_to_fix_it(
     for name, arguments in verbs():
         if name in condition.without or (name in BRINGS_ITS_OWN and (name == "demo" or not url)):
             continue
-        if name == "secret add-key":
+        if name == "config add-key":
             arguments = [*arguments, str(tmp_path / "keys")]
         if name in IN_A_PROCESS | BRINGS_ITS_OWN:
             answer = run(apart, arguments)

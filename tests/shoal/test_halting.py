@@ -110,7 +110,7 @@ async def test_a_stopped_run_kills_what_runs_and_goes_on_when_it_is_resumed(shoa
     gate = tmp_path / "gate"
     run = await _started(shoal, "steps", "-p", f"gate={gate}")
     await _task_runs(shoal, run, "first")
-    (early,) = await shoal.each(f"mark {run}/first --success")
+    (early,) = await shoal.each(f"task mark {run}/first --success")
     assert (early.code, "while its run is RUNNING_EXECUTION; wait for its end" in early.sentence) == (2, True)
     stopped = await shoal("stop", run, "--wait", "--json")
     assert (stopped.code, stopped.json["state"], stopped.json["run_id"]) == (0, "STOP", run)

@@ -1,4 +1,4 @@
-"""`shoal import`: what it writes, and what it never writes over."""
+"""`shoal workflow import`: what it writes, and what it never writes over."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SQL = '{"rawScript": "x"}'
 
 
 async def imported(folder: Path, export: Path = EXPORT, *more: str) -> Answer:
-    return await SHOAL("import", "dolphinscheduler", str(export), "--out", str(folder), *more)
+    return await SHOAL("workflow", "import", "dolphinscheduler", str(export), "--out", str(folder), *more)
 
 
 def with_a_data_source(folder: Path) -> Path:
@@ -94,8 +94,9 @@ async def test_an_input_that_is_not_there_is_said(tmp_path: Path) -> None:
 
 
 async def test_a_password_is_no_argument_and_something_is_to_be_imported(tmp_path: Path) -> None:
-    with_password = await SHOAL("import", "dolphinscheduler", "--from-db", "mysql://a:b@h/x", "-o", str(tmp_path / "o"))
-    nothing = await SHOAL("import", "dolphinscheduler", "-o", str(tmp_path / "o"))
+    url, out = "mysql://a:b@h/x", str(tmp_path / "o")
+    with_password = await SHOAL("workflow", "import", "dolphinscheduler", "--from-db", url, "-o", out)
+    nothing = await SHOAL("workflow", "import", "dolphinscheduler", "-o", out)
     assert (with_password.code, nothing.code) == (2, 2)
     assert "say --from-db -" in with_password.sentence
     assert "say what to import" in nothing.sentence

@@ -26,7 +26,7 @@ print("heavy:", [name for name in {heavy!r} if name in sys.modules])
 """
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["runs", "--help"], ["errors", "--help"]])
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["runs", "--help"], ["queue", "errors", "--help"]])
 def test_nothing_heavy_is_imported_before_it_is_needed(arguments: list[str]) -> None:
     heavy = [*HEAVY, *BESIDES.get(arguments[0], ())]
     script = SCRIPT.format(arguments=arguments, heavy=heavy)
@@ -35,8 +35,16 @@ def test_nothing_heavy_is_imported_before_it_is_needed(arguments: list[str]) -> 
 
 
 LISTS = [
-    *(["runs"], ["tasks"], ["workflow", "list"], ["schedule", "list"], ["queue"], ["errors"], ["master", "list"]),
-    *(["worker", "list"], ["datasource", "list"], ["environment", "list"], ["audit"], ["user", "list"]),
+    *(
+        ["runs"],
+        ["task", "list"],
+        ["workflow", "list"],
+        ["schedule", "list"],
+        ["queue"],
+        ["queue", "errors"],
+        ["master", "list"],
+    ),
+    *(["worker", "list"], ["datasource", "list"], ["environment", "list"], ["user", "audit"], ["user", "list"]),
     *(["pool", "list"], ["alert", "list"], ["alert", "channel", "list"], ["alert", "silence", "list"]),
 ]
 ON_DATABASE = [
@@ -50,7 +58,7 @@ ON_DATABASE = [
     "model.definitions.plan",
 ]
 THROUGH_API = ["sqlalchemy", "psycopg", "argon2", "structlog", "kazoo", "ruamel", "cryptography", "psutil"]
-CHECKS_DEFINITIONS = (["errors"],)
+CHECKS_DEFINITIONS = (["queue", "errors"],)
 """Its requests correct starts."""
 LIMITS_BESIDE_STATEMENTS = (["datasource", "list"], ["environment", "list"])
 """Their requests have limits that stand in `dao/`."""

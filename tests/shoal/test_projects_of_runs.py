@@ -36,7 +36,7 @@ def shoal(database_url: str, sql: Sql) -> CommandLine:
     "verb",
     [
         *("show load", "why load", "why load/a", "log load/a", "pause load", "stop load", "resume load"),
-        *("rerun load", "mark load/a --success"),
+        *("rerun load", "task mark load/a --success"),
     ],
 )
 async def test_no_verb_guesses_which_project_is_meant(shoal: CommandLine, verb: str) -> None:
@@ -54,7 +54,7 @@ async def test_the_project_picks_the_run(shoal: CommandLine) -> None:
         "only  v1  run 3",
         "load  v1  run 1",
     ]
-    mark = await shoal("mark", "load/a", "--success", "--project", "stock")
+    mark = await shoal("task", "mark", "load/a", "--success", "--project", "stock")
     assert mark.code == 0, mark.err
 
 

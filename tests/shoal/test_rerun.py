@@ -1,4 +1,4 @@
-"""`shoal rerun` and `shoal mark`, on a real cluster."""
+"""`shoal rerun` and `shoal task mark`, on a real cluster."""
 
 from __future__ import annotations
 
@@ -89,15 +89,15 @@ async def test_a_rerun_of_a_task_leaves_the_others_alone(shoal: CommandLine) -> 
 
 async def test_a_failed_task_that_is_marked_as_a_success_lets_its_run_go_on(shoal: CommandLine) -> None:
     run = await _failed(shoal)
-    marked = await shoal("mark", f"{run}/load", "--success")
+    marked = await shoal("task", "mark", f"{run}/load", "--success")
     assert marked.code == 0, marked.err
     assert f"of run {run} counts as a success now; it was FAILURE." in marked.out
     assert f"Go on from it: shoal rerun {run} --failed" in marked.out
     twice, good, away, how, why, shown = await shoal.each(
-        f"mark {run}/load --success",
-        f"mark {run}/extract --success",
-        f"mark {run}/report --success",
-        f"mark {run}/load",
+        f"task mark {run}/load --success",
+        f"task mark {run}/extract --success",
+        f"task mark {run}/report --success",
+        f"task mark {run}/load",
         f"why {run}/load",
         f"show {run}",
     )
@@ -116,7 +116,7 @@ async def test_only_the_last_attempt_that_counts_can_be_marked(shoal: CommandLin
     first = (await shoal("show", run, "--json")).json["tasks"][-1]["id"]
     assert (await shoal("rerun", run, "--failed", "--wait")).code == 1
     last = (await shoal("show", run, "--json")).json["tasks"][-1]["id"]
-    old, new = await shoal.each(f"mark {first} --success", f"mark {last} --success --json")
+    old, new = await shoal.each(f"task mark {first} --success", f"task mark {last} --success --json")
     assert (old.code, f"is not its last attempt; declare {last} a success instead" in old.sentence) == (2, True)
     assert new.json == {"task_instance_id": last, "run_id": run, "state": "FORCED_SUCCESS"}
 
@@ -130,7 +130,7 @@ async def test_a_rerun_that_does_not_fit_is_said(shoal: CommandLine, tmp_path: P
         f"rerun {run} --failed",
         f"rerun {run} --failed --task load",
         f"rerun {run} --depend task_pre",
-        "errors",
+        "queue errors",
     )
     assert (good.code, good.sentence) == (
         1,

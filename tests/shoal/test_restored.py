@@ -85,5 +85,5 @@ async def test_commands_that_waited_are_named_where_no_run_is_unfinished(scene: 
     await scene.sql("INSERT INTO command (type, workflow_code) VALUES ('START_PROCESS', 7)")
     answer = await CommandLine.at(database_url)("db", "restored", "--hold")
     assert answer.code == 0, answer.err
-    assert "1 command that waited: shoal errors\n" in answer.out
+    assert "1 command that waited: shoal queue errors\n" in answer.out
     assert "No run is unfinished.\n" in answer.out

@@ -32,7 +32,7 @@ async def test_a_verb_takes_each_name_of_a_run(database_url: str, sql: Any, name
     sql(ROWS)
     shoal, run = CommandLine.at(database_url), RUN_OF[named]
     shown, why, events, task_why = await shoal.each(
-        f"show {named} --json", f"why {named} --json", f"events {named} --json", f"why {named}/a --json"
+        f"show {named} --json", f"why {named} --json", f"show {named} --events --json", f"why {named}/a --json"
     )
     assert shown.json["id"] == str(run), shown.err
     assert (why.code, events.code, task_why.code) == (0, 0, 0), why.err + events.err + task_why.err
@@ -61,6 +61,6 @@ async def test_the_lists_take_the_filters_of_the_api(database_url: str, sql: Any
     ):
         answer = await shoal(*f"runs {filters} --json".split())
         assert [each["id"] for each in answer.json] == found, (filters, answer.err)
-    attempts, refused = await shoal.each("tasks --q 3 --json", "runs --parameter dt")
+    attempts, refused = await shoal.each("task list --q 3 --json", "runs --parameter dt")
     assert [each["id"] for each in attempts.json] == ["3"]
     assert (refused.code, "parameter" in refused.err) == (2, True), refused.err

@@ -24,7 +24,7 @@ async def _given(shoal: CommandLine, text: str, *arguments: str) -> Answer:
 
 async def test_a_data_source_is_set_listed_tried_and_removed(database_url: str, tmp_path: Path) -> None:
     shoal = CommandLine.at(database_url, SHOAL_SECRETS__KEY_FILE=str(tmp_path / "keys"))
-    made = await shoal("secret", "add-key", "--json")
+    made = await shoal("config", "add-key", "--json")
     assert made.json["file"] == str(tmp_path / "keys")
     url = database_url.replace("+psycopg", "")
     refused = await shoal("datasource", "set", "shop", url)
@@ -62,7 +62,7 @@ async def test_an_environment_is_set_from_a_file_or_standard_input(database_url:
     (tmp_path / "spark.sh").write_text(f"export TOKEN={PASSWORD}\n")
     none, key, saved, listed, missing = await shoal.each(
         f"environment set spark {tmp_path}/spark.sh",
-        "secret add-key",
+        "config add-key",
         f"environment set spark {tmp_path}/spark.sh",
         "environment list",
         "environment set x /nonexistent",
@@ -83,11 +83,11 @@ async def test_keys_are_rotated_and_the_old_one_may_go(database_url: str, tmp_pa
     file = tmp_path / "keys"
     shoal = CommandLine.at(database_url, SHOAL_SECRETS__KEY_FILE=str(file))
     no_key, *_, new, rotated = await shoal.each(
-        "secret rotate",
-        "secret add-key",
+        "config rotate-keys",
+        "config add-key",
         "datasource set files sqlite:////tmp/x.db",
-        "secret add-key --json",
-        "secret rotate",
+        "config add-key --json",
+        "config rotate-keys",
     )
     assert no_key.code == 78
     assert rotated.out == f"1 data source and 0 environments encrypted again; all are under key {new.json['key_id']}.\n"
@@ -97,7 +97,7 @@ async def test_keys_are_rotated_and_the_old_one_may_go(database_url: str, tmp_pa
     assert f"is encrypted with key {new.json['key_id']}, which this process lacks" in without_new.sentence
     file.write_text(f"{first}\n")
     assert (await shoal("datasource", "test", "files")).code == 0
-    assert (await CommandLine.at(database_url)("secret", "rotate")).sentence.startswith("there is no key; set")
+    assert (await CommandLine.at(database_url)("config", "rotate-keys")).sentence.startswith("there is no key; set")
 
 
 @pytest.mark.parametrize("given", ["a long secret", "a long secret\n", "\ufeffa long secret\r\n"])

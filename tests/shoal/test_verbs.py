@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import re
+import subprocess
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -22,7 +23,10 @@ from shoal.cli.verbs import verb
 from shoal.process import HARD_STOP_EXIT_CODE
 from tests.every import every
 
-PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "cli.md").read_text()
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "reference" / "cli.md").read_text()
+NAMING = ["*.py", "*.md", "*.ts", "*.tsx", "ui/src/*.json", "*.sql", "*.yml", "*.yaml", "*.service", "Makefile"]
+VERBS_MAX = 30
 
 
 def _verbs(group: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
@@ -75,6 +79,37 @@ def test_each_module_adds_the_verbs_that_are_listed_for_it(module: str) -> None:
     import_module(f"shoal.cli.{module}").add_to(group)
     listed = {name for name, home in MODULES.items() if home == module}
     assert set(typer.main.get_group(group).commands) == listed
+
+
+def test_the_help_has_few_verbs() -> None:
+    assert len(MODULES) <= VERBS_MAX
+
+
+NAMED = re.compile(r"(?:`|\$ |: )shoal ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?(?: ([a-z][a-z-]*))?")
+"""Where a text says what to type: in backticks, after a prompt, or after what it is for."""
+
+
+def test_every_text_names_verbs_that_exist() -> None:
+    listed = subprocess.run(["git", "ls-files", *NAMING], cwd=ROOT, capture_output=True, text=True, check=True)
+    unknown = {
+        f"{file}: {found[0]}"
+        for file in listed.stdout.splitlines()
+        for found in NAMED.finditer((ROOT / file).read_text("utf-8"))
+        if not _is_verb(found.groups())
+    }
+    assert not unknown
+
+
+def _is_verb(words: tuple[str | None, ...]) -> bool:
+    """Whether the words begin with a verb or a group; what follows a verb are its arguments."""
+    group: Any = typer.main.get_command(app)
+    for word in words:
+        if word is None or not hasattr(group, "commands"):
+            return True
+        if word not in group.commands:
+            return bool(group.invoke_without_command)
+        group = group.commands[word]
+    return True
 
 
 def test_a_list_is_a_verb_of_its_noun_except_that_of_runs() -> None:

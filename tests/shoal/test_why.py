@@ -29,7 +29,7 @@ R, F = WorkflowState.RUNNING_EXECUTION, WorkflowState.FAILURE
         (
             {"refused": "there is no workflow 7"},
             "Command 4711 was refused: there is no workflow 7",
-            "errors retry 4711",
+            "queue retry 4711",
         ),
         ({"waits": False, "run": 12}, "Command 4711 no longer waits: it became run 12.", "shoal why 12"),
         ({"waits": False}, "Command 4711 no longer waits: its history names no run.", "shoal runs"),

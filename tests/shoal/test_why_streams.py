@@ -58,7 +58,7 @@ def test_the_next_step_of_a_pausing_stream_starts_it() -> None:
     task = TaskFacts(
         1, "a", 7, T.DELAY_EXECUTION, wait_reason=WaitReason.RETRY, due_in_s=20.0, is_stream=True, retries=2
     )
-    assert "shoal stream restart 1 --task a" in (why_task(task, WorkflowState.RUNNING_EXECUTION).do or "")
+    assert "shoal task restart 1 --task a" in (why_task(task, WorkflowState.RUNNING_EXECUTION).do or "")
 
 
 def test_a_run_waits_for_the_stream_that_does_not_become_ready_and_holds_up_the_restart_of_others() -> None:
@@ -68,4 +68,4 @@ def test_a_run_waits_for_the_stream_that_does_not_become_ready_and_holds_up_the_
     why = why_run(RunFacts(1, "crawl", WorkflowState.RUNNING_EXECUTION, [fine, stands], 60.0, owner="m1:1"))
     assert "waits for b." in why.sentence
     assert "is not ready: its readiness probe fails. anna restarts it; when it is ready again: a, c." in why.sentence
-    assert "Once more: shoal stream restart 1 --task b   Without it: shoal stream restart 1 --task a" in why.do
+    assert "Once more: shoal task restart 1 --task b   Without it: shoal task restart 1 --task a" in why.do

@@ -198,7 +198,7 @@ async def test_schedules_and_secrets_are_exported_too(shoal: CommandLine, sql: A
         + "time_zone: Europe/Berlin\nrelease_state: OFFLINE\n"
     )
     await shoal.each(
-        "secret add-key",
+        "config add-key",
         f"workflow apply {file}",
         "schedule add sales '0 5 * * *' --end 2099-12-31 -p token=hunter23 --misfire skip --grace 2.5 --off",
         "schedule add sales '0 6 * * *' --zone Asia/Tokyo",

@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import { partsOf } from "./commands";
 
 test("two hints beside each other are two commands", () => {
-  const text = "Start it now: shoal stream restart 3 --task crash   Its logs: shoal show 3";
+  const text = "Start it now: shoal task restart 3 --task crash   Its logs: shoal show 3";
   expect(partsOf(text)).toEqual([
     "Start it now: ",
-    "shoal stream restart 3 --task crash",
+    "shoal task restart 3 --task crash",
     " · Its logs: ",
     "shoal show 3",
     "",
