@@ -44,6 +44,7 @@ class UserAnswer(Answer):
     version: int
     created_at: Moment
     disabled_at: Moment | None = None
+    issuer: str | None = Field(None, description="the OpenID Connect provider at which it logs in")
 
     @property
     def etag(self) -> int:
