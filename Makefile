@@ -94,7 +94,9 @@ test-long: setup-dev servers $(PAGE) ## The longest tests: simulation, orders of
 	$(PYTEST) -m "long and not soak"
 	$(BIN)/python -m pytest -m chaos tests/chaos/test_chaos.py
 
-soak: setup-dev servers ## What `make test` leaves out for its length: the same faults in more ways, more orders, more programs.
+soak: setup-dev servers $(PAGE) ## What `make test` leaves out for its length: the same faults in more ways, more orders, more programs.
+	tests/servers/build-dex
+	tests/servers/build-helm
 	$(BIN)/python -m pytest -n 4 --dist loadfile -m soak $(ARGS)
 	$(if $(ARGS),,SHOAL_BRIDGE_ORDERS=all SHOAL_BRIDGE_PROGRAMS=100 SHOAL_TEST_TIMES=10 \
 	  $(BIN)/python -m pytest -n 4 --dist loadfile --timeout 3600 tests/bridge tests/master/test_runnable_laws.py)

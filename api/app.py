@@ -21,6 +21,7 @@ from api.heavy import HeavyRequests
 from api.login import add_login
 from api.login_page import add_login_page
 from api.middleware import Entrance
+from api.oidc_login import add_oidc_login
 from api.open_streams import OpenStreams
 from api.openapi import serve_document
 from api.rate_limits import RateLimits
@@ -81,11 +82,13 @@ def create_app(
     add_webhooks(login, backend, limits.accounts.take)
     # `include_router` would make each a second time, at the first request.
     app.router.routes.extend([*_of_operations(ALL), *login.routes])
-    add_login_page(app, backend, is_shown=page.document is None)
+    provider = settings.oidc.label
+    add_login_page(app, backend, is_shown=page.document is None, provider=provider)
+    add_oidc_login(app, backend, settings.oidc)
     add_events(app, backend, hub, streams, BASE)
     add_health(app, backend, version, BASE)
     serve_document(app, f"{BASE}/openapi.json")
-    add_page(app, page)
+    add_page(app, page, provider or "")
     return app
 
 

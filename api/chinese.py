@@ -128,6 +128,8 @@ DETAILS: Mapping[str, str] = {
         "请指明要修改的内容，例如 `cron`、`time_zone`、`start_time`、`end_time`、`params` 或 `state`"
     ),
     "give the task either as `yaml` or as `task`": "任务请以 `yaml` 或 `task` 之一给出",
+    "this is the answer to another login; log in again": "这是另一次登录的应答；请重新登录",
+    "this login has ended already; log in again": "此次登录已经结束；请重新登录",
 }
 """Sentences without names."""
 
@@ -161,6 +163,34 @@ TEMPLATES: Mapping[str, str] = {
     ),
     "too many logins failed for this name or from this address; try again in {seconds} s": (
         "此用户名或此地址的登录失败次数过多；请在 {seconds} 秒后重试"
+    ),
+    "no login was begun in this browser within 10 minutes; begin it at {url}": (
+        "此浏览器在 10 分钟内没有开始登录；请从 {url} 开始"
+    ),
+    "{name} refused the login: {why}; log in again": "{name} 拒绝了登录：{why}；请重新登录",
+    "{name} refused the login: {why}; ask its admin": "{name} 拒绝了登录：{why}；请联系其管理员",
+    "{name} does not answer ({why}); try again, or log in by password": (
+        "{name} 没有应答（{why}）；请重试，或使用密码登录"
+    ),
+    "by this machine's clock the id token of {name} is of another time; set both clocks right": (
+        "按本机时钟，{name} 的身份令牌不在有效时间内；请校准双方的时钟"
+    ),
+    "only some groups of {name} may log in here, and you are in none of them; ask an admin": (
+        "只有 {name} 的某些组可以登录，而您不属于其中任何一个；请联系管理员"
+    ),
+    "only some groups of {name} may log in here, and the claim {claim} is missing; ask an admin": (
+        "只有 {name} 的某些组可以登录，但缺少声明 {claim}；请联系管理员"
+    ),
+    'the account "{account}" is not that of {name}: it is an admin, has a password, or belongs to another person '
+    "there; log in by password, or ask an admin": (
+        "账号“{account}”不属于 {name}：它是管理员、设有密码，或属于那里的另一个人；请使用密码登录，或联系管理员"
+    ),
+    'there is no account "{account}"; ask an admin for one': "账号“{account}”不存在；请向管理员申请",
+    "your login at {issuer} is more than 5 minutes old; log out and in again, then repeat this": (
+        "您在 {issuer} 的登录已超过 5 分钟；请退出并重新登录，然后重试"
+    ),
+    "your account logs in at {issuer}; an admin can set a password for it": (
+        "您的账号在 {issuer} 登录；管理员可以为它设置密码"
     ),
 }
 """Sentences with names: what stands in braces is put into the translation, itself translated if that is possible."""

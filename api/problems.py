@@ -55,6 +55,11 @@ class ProblemAnswer(JSONResponse):
         self._problem = content.model_dump(exclude_none=True)
         super().__init__(self._problem, content.status, headers)
 
+    def said(self, accepted: str) -> tuple[str, str]:
+        """The sentence in the language that is preferred, as far as there is a translation, and its languages."""
+        content, contained = languages.translated(self._problem, languages.preferred(accepted))
+        return str(content["detail"]), contained
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         language = languages.preferred(Headers(scope=scope).get(languages.HEADER, ""))
         content, contained = languages.translated(self._problem, language)

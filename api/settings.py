@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Self
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from model.listed import Names
+from service.oidc.settings import OidcSettings
 
 DEFAULT_PORT = 7465
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -48,6 +51,14 @@ class ApiSettings(BaseModel):
     drill_socket: Path | None = Field(
         None, description="set by `shoal up`: where its API asks for the death of a master"
     )
+
+    oidc: OidcSettings = OidcSettings()
+
+    @model_validator(mode="after")
+    def _comes_back_below_its_path(self) -> Self:
+        if self.oidc.issuer and urlsplit(self.oidc.url).path != self.root_path:
+            raise ValueError("the path of oidc.url must be root_path")
+        return self
 
     @property
     def names(self) -> set[str]:

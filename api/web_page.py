@@ -25,6 +25,7 @@ WHY_NOT = "why-not.txt"
 PACKED = ".gz"
 FOR_EVER = "public, max-age=31536000, immutable"
 _BASE = '<base href="/" />'
+_PROVIDER = '<meta name="login-provider" content="" />'
 _NONCE = '<meta name="style-nonce" content="" />'
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; img-src 'self' data:; font-src 'self'; "
@@ -69,12 +70,12 @@ class Page:
         return cls(files("api") / "page")
 
 
-def add_page(app: FastAPI, page: Page) -> None:
-    """Add the page behind all other routes."""
+def add_page(app: FastAPI, page: Page, provider: str) -> None:
+    """Add the page behind all other routes. It offers a login at an OpenID Connect `provider` of this name, if any."""
 
     @app.get("/", include_in_schema=False)
     async def first(request: Request) -> Response:
-        return _document(page, request)
+        return _document(page, request, provider)
 
     if page.document is None:
         return
@@ -88,7 +89,7 @@ def add_page(app: FastAPI, page: Page) -> None:
         if is_read and (file := page.files.get(path)) is not None:
             await _file(file, request)(scope, receive, send)
         elif is_read and "text/html" in request.headers.get("Accept", "") and not path.startswith("api/"):
-            await _document(page, request)(scope, receive, send)
+            await _document(page, request, provider)(scope, receive, send)
         else:
             await missing(scope, receive, send)
 
@@ -110,13 +111,15 @@ def _file(file: File, request: Request) -> Response:
     return Response(file.content, headers=headers, media_type=file.media_type)
 
 
-def _document(page: Page, request: Request) -> Response:
+def _document(page: Page, request: Request, provider: str) -> Response:
     root = request.scope.get("root_path") or ""
     if page.document is None:
         return HTMLResponse(_PLAIN.format(why=escape(page.why_not), root=escape(root)))
     nonce = secrets.token_urlsafe(18)
-    content = page.document.replace(_BASE, f'<base href="{escape(root)}/" />').replace(
-        _NONCE, f'<meta name="style-nonce" content="{nonce}" />'
+    content = (
+        page.document.replace(_BASE, f'<base href="{escape(root)}/" />')
+        .replace(_NONCE, f'<meta name="style-nonce" content="{nonce}" />')
+        .replace(_PROVIDER, f'<meta name="login-provider" content="{escape(provider)}" />')
     )
     headers = {"Content-Security-Policy": _POLICY.format(nonce=nonce), "Referrer-Policy": "same-origin"}
     return HTMLResponse(content, headers=headers)

@@ -1111,12 +1111,18 @@ CREATE TABLE account (
     is_admin      boolean NOT NULL DEFAULT false,
     version       integer NOT NULL DEFAULT 1 CHECK (version > 0),
     created_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
-    disabled_at   timestamptz
+    disabled_at   timestamptz,
+    issuer        text,
+    subject       text,
+    CONSTRAINT account_identity UNIQUE (issuer, subject),
+    CHECK ((issuer IS NULL) = (subject IS NULL))
 );
 COMMENT ON TABLE account IS 'A person or program that may log in. A row is never deleted: the audit names it.';
 COMMENT ON COLUMN account.password_hash IS 'argon2id with its parameters; null = no login by password.';
 COMMENT ON COLUMN account.version IS 'Raised by each change; a change names the version that its author saw.';
 COMMENT ON COLUMN account.disabled_at IS 'Since when it may do nothing; null = it may log in.';
+COMMENT ON COLUMN account.issuer IS 'The OpenID Connect provider that knows who it is; null = none.';
+COMMENT ON COLUMN account.subject IS 'Who it is there. Names may get other owners; this does not.';
 -- Names are ASCII, so that upper and lower case mean the same in every collation.
 CREATE UNIQUE INDEX account_name ON account (lower(name));
 

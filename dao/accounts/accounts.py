@@ -30,18 +30,18 @@ _NONE_YET = text("SELECT NOT EXISTS (SELECT FROM account)")
 _INSERT = text("""
     INSERT INTO account (name, is_admin, password_hash) VALUES (:name, :is_admin, :password_hash)
     ON CONFLICT (lower(name)) DO NOTHING
-    RETURNING id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at
+    RETURNING id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at, issuer
 """)
 _BY_NAME = text("""
-    SELECT id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at
+    SELECT id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at, issuer
     FROM account WHERE lower(name) = lower(:name)
 """)
 _BY_ID = text("""
-    SELECT id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at
+    SELECT id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at, issuer
     FROM account WHERE id = :id
 """)
 _HOLD = text("""
-    SELECT id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at
+    SELECT id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at, issuer
     FROM account WHERE id = :id FOR UPDATE
 """)
 # Enabled only, so that nothing differs between a disabled account and none.
@@ -49,7 +49,7 @@ _CREDENTIALS = text("""
     SELECT id, name, password_hash FROM account WHERE lower(name) = lower(:name) AND disabled_at IS NULL
 """)
 _PAGE = text("""
-    SELECT id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at
+    SELECT id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at, issuer
     FROM account WHERE id > :after ORDER BY id LIMIT :limit
 """)
 _CHANGE = text("""
@@ -60,7 +60,16 @@ _CHANGE = text("""
         password_hash = coalesce(CAST(:password_hash AS text), password_hash),
         version = version + 1
     WHERE id = :id AND version = :version
-    RETURNING id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at
+    RETURNING id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at, issuer
+""")
+# Of several logins of one identity one at a time: it has an account then, or gets one.
+_ONE_LOGIN = text("SELECT pg_advisory_xact_lock(hashtext('shoal identity ' || CAST(:subject AS text)))")
+_OF_IDENTITY = text("SELECT id FROM account WHERE issuer = :issuer AND subject = :subject")
+# Not one that others have the key of: who chooses a name at the provider would be whom it names here.
+_LINK = text("""
+    UPDATE account SET issuer = :issuer, subject = :subject, version = version + 1
+    WHERE lower(name) = lower(:name) AND password_hash IS NULL AND NOT is_admin AND issuer IS DISTINCT FROM :issuer
+    RETURNING id
 """)
 _REHASH = text("UPDATE account SET password_hash = :new WHERE id = :id AND password_hash = :old")
 # Locks them, so that of two that disable the last two admins one sees the other.
@@ -80,6 +89,11 @@ async def insert(connection: AsyncConnection, name: str, is_admin: bool, passwor
     if row is None:
         raise Refused(f'there is an account "{name}" already; choose another name')
     return _account(row)
+
+
+async def exists(connection: AsyncConnection, name: str) -> bool:
+    """Whether there is an account of this name, in upper or lower case."""
+    return (await connection.execute(_BY_NAME, {"name": sent_name(name)})).first() is not None
 
 
 async def by_name(connection: AsyncConnection, name: str) -> Account:
@@ -127,6 +141,23 @@ async def change(
         now = await by_id(connection, account)
         raise Changed(f'somebody else changed the account "{now.name}" meanwhile; read it again, then change it')
     return _account(row)
+
+
+async def of_identity(connection: AsyncConnection, issuer: str, subject: str) -> AccountId | None:
+    """The account of an identity; until the transaction ends, nobody else who asks for it gets an answer."""
+    await connection.execute(_ONE_LOGIN, {"subject": subject})
+    found = (await connection.execute(_OF_IDENTITY, {"issuer": issuer, "subject": subject})).scalar()
+    return None if found is None else AccountId(found)
+
+
+async def link(connection: AsyncConnection, name: str, issuer: str, subject: str) -> AccountId | None:
+    """Give an identity to the account of this name; None: there is none that may have it.
+
+    It has no password, is no admin's, and has no other identity of this issuer.
+    """
+    values = {"name": sent_name(name), "issuer": issuer, "subject": subject}
+    found = (await connection.execute(_LINK, values)).scalar()
+    return None if found is None else AccountId(found)
 
 
 async def rehash(connection: AsyncConnection, account: AccountId, old: str, new: str) -> None:

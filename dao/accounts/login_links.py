@@ -30,12 +30,24 @@ _TAKE_USED = text("""
       AND expires_at > clock_timestamp()
     RETURNING account_id
 """)
+# A login that ended as one by a link does: once.
+_INSERT_USED = text("""
+    INSERT INTO login_link (secret_hash, account_id, expires_at, used_at)
+    VALUES (:secret_hash, :account, clock_timestamp() + :lives, clock_timestamp())
+    ON CONFLICT (secret_hash) DO NOTHING
+""")
 _DELETE = text("DELETE FROM login_link WHERE account_id = :account")
 
 
 async def insert(connection: AsyncConnection, account: AccountId, secret_hash: bytes, lives: timedelta) -> None:
     """Add a link to an account."""
     await connection.execute(_INSERT, {"account": account, "secret_hash": secret_hash, "lives": lives})
+
+
+async def insert_used(connection: AsyncConnection, account: AccountId, secret_hash: bytes, lives: timedelta) -> bool:
+    """Note that this secret has begun a session of an account; whether it had begun none yet."""
+    values = {"secret_hash": secret_hash, "account": account, "lives": lives}
+    return (await connection.execute(_INSERT_USED, values)).rowcount > 0
 
 
 async def use(connection: AsyncConnection, secret_hash: bytes) -> AccountId | None:

@@ -21,6 +21,8 @@ class Account:
     version: int
     created_at: datetime
     disabled_at: datetime | None
+    issuer: str | None
+    """Of the identity with which it logs in at a provider; None: it has none."""
 
 
 @dataclass(frozen=True)

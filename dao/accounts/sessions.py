@@ -64,6 +64,10 @@ _OF_ACCOUNT = text("""
     WHERE account_id = :account AND expires_at > clock_timestamp() AND last_seen_at > clock_timestamp() - :idle
     ORDER BY last_seen_at DESC, id DESC
 """)
+_IS_YOUNGER = text("""
+    SELECT created_at BETWEEN clock_timestamp() - CAST(:age AS interval) AND clock_timestamp()
+    FROM login_session WHERE id = :id
+""")
 _END = text("DELETE FROM login_session WHERE id = :id AND account_id = :account RETURNING id")
 _END_ALL = text("DELETE FROM login_session WHERE account_id = :account AND id <> :but RETURNING id")
 
@@ -96,6 +100,11 @@ async def of_account(connection: AsyncConnection, account: AccountId) -> Sequenc
     """The sessions of an account that live, the last used first."""
     rows = await connection.execute(_OF_ACCOUNT, {"account": account, "idle": IDLE_MAX})
     return [SessionRow(*row) for row in rows.all()]
+
+
+async def is_younger(connection: AsyncConnection, session: LoginSessionId, age: timedelta) -> bool:
+    """Whether a session began within this time."""
+    return bool((await connection.execute(_IS_YOUNGER, {"id": session, "age": age})).scalar())
 
 
 async def end(connection: AsyncConnection, account: AccountId, session: LoginSessionId) -> bool:

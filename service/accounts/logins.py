@@ -62,7 +62,7 @@ async def log_in(database: Database, passwords: Passwords, name: str, password: 
     async with database.writing() as connection:
         if new is not None and found.password_hash is not None:
             await accounts.rehash(connection, found.account, found.password_hash, new)
-        return await _begin(connection, found.account, "password", visitor)
+        return await begin(connection, found.account, "password", visitor)
 
 
 async def check_password_of(
@@ -92,7 +92,7 @@ async def log_in_by_link(connection: AsyncConnection, secret: str, visitor: Visi
     account = await login_links.use(connection, hash_of(secret))
     if account is None:
         raise Unauthenticated("this login link was used already or has expired; make another: shoal user link NAME")
-    return await _begin(connection, account, "link", visitor)
+    return await begin(connection, account, "link", visitor)
 
 
 async def log_out(connection: AsyncConnection, caller: Caller) -> None:
@@ -102,7 +102,8 @@ async def log_out(connection: AsyncConnection, caller: Caller) -> None:
         await audit.insert(connection, [caller.entry("log_out", "account", caller.account, caller.name)])
 
 
-async def _begin(connection: AsyncConnection, account: AccountId, by: str, visitor: Visitor) -> LoggedIn:
+async def begin(connection: AsyncConnection, account: AccountId, by: str, visitor: Visitor) -> LoggedIn:
+    """Begin a session of an account that has proved itself `by` something. Raises `Unauthenticated`: it is disabled."""
     holder = await accounts.held(connection, account)
     if holder.disabled_at is not None:  # since it was found
         raise Unauthenticated("the account is disabled; ask an admin")

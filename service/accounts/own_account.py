@@ -11,6 +11,7 @@ from model.accounts.audits import ActorKind
 from model.accounts.rights import Right, Role, Scope
 from model.accounts.tokens import TokensEnd
 from model.errors import Refused
+from model.ids import AccountId
 from service.accounts.own_password import check_own_password, check_unchanged
 from service.accounts.people import END_TOKENS, Password, store_password
 from service.call import Call, Subject
@@ -65,8 +66,18 @@ async def change_own_password(call: Call, body: OwnPassword) -> None:
         raise Refused("only an account has a password; name the account: shoal user password NAME")
     call.permit_account(caller.account)
     checked = await check_own_password(call, caller.account, body.current or "")
+    if checked is None:
+        await _check_local(call, caller.account)
     hashed = await call.backend.passwords.hash(body.password)
     async with call.changing(Subject("account", caller.account, name=caller.name, account=caller.account)) as change:
         await accounts.held(change.connection, caller.account)
         await check_unchanged(change.connection, call, checked)
         await store_password(change, caller.account, hashed, body.end_tokens, caller.session)
+
+
+async def _check_local(call: Call, account: AccountId) -> None:
+    """Raises `Refused` for an account of a provider: it would log in here after it has lost its account there."""
+    async with call.reading() as connection:
+        issuer = (await accounts.by_id(connection, account)).issuer
+    if issuer is not None:
+        raise Refused(f"your account logs in at {issuer}; an admin can set a password for it")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from dao.accounts import accounts
+from dao.accounts import accounts, sessions
 from model.errors import Changed, Refused
 from service.accounts.logins import check_password_of
 from service.callers import Visitor
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from dao.postgres.engine import AsyncConnection
     from model.ids import AccountId
     from service.call import Call
+
+
+RECENT = timedelta(minutes=5)
 
 
 async def check_own_password(call: Call, account: AccountId, password: str | None) -> Credentials | None:
@@ -32,6 +36,17 @@ async def check_own_password(call: Call, account: AccountId, password: str | Non
     caller = call.caller
     visitor = Visitor(caller.address, caller.user_agent, caller.request_id)
     return await check_password_of(call.database, call.backend.passwords, caller.name, password, visitor)
+
+
+async def check_recent_login(call: Call, account: AccountId) -> None:
+    """The same proof for an account without a password: its provider has just said who it is. Raises `Refused`."""
+    async with call.reading() as connection:
+        issuer = (await accounts.by_id(connection, account)).issuer
+        session = call.caller.session
+        if issuer is None:
+            raise Refused("your account has no password yet; set one first, then make the token with it")
+        if session is None or not await sessions.is_younger(connection, session, RECENT):
+            raise Refused(f"your login at {issuer} is more than 5 minutes old; log out and in again, then repeat this")
 
 
 async def check_unchanged(connection: AsyncConnection, call: Call, checked: Credentials | None) -> None:

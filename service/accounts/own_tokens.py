@@ -20,7 +20,7 @@ from model.accounts.rights import Right, Scope
 from model.errors import NotFound, Refused, Unauthenticated
 from model.fields import NAME_LENGTH_MAX
 from model.ids import AccountId, TokenId
-from service.accounts.own_password import check_own_password, check_unchanged
+from service.accounts.own_password import check_own_password, check_recent_login, check_unchanged
 from service.accounts.people import Password
 from service.call import Call, Subject
 from service.fields import Answer, Asked, Id, Text
@@ -50,7 +50,7 @@ class TokenMade(TokenAnswer):
 
 
 class NewToken(Asked):
-    """A token to make. A session proves with `password`, or with the `link` that began it, that a person asks."""
+    """A token to make. A session proves by `password`, the `link` that began it, or its age, that a person asks."""
 
     name: Annotated[Text, Field(min_length=1, max_length=NAME_CHARACTERS_MAX)]
     scopes: Annotated[Sequence[Scope], Field(min_length=1, max_length=len(Scope), description="what it is for")]
@@ -83,7 +83,8 @@ async def list_tokens(call: Call, account: Id, query: PageQuery) -> PageOf[Token
 async def make_token(call: Call, account: Id, body: NewToken) -> TokenMade:
     """Make a token of an account: its own, or for an admin. Its text is shown this once.
 
-    A session needs the password of its own account, so that nobody who stole it leaves a token behind.
+    A session needs the password of its own account, so that nobody who stole it leaves a token behind. Without one, it
+    must have begun at an OpenID Connect provider within 5 minutes.
     """
     call.permit_account(AccountId(account))
     checked = await _person_of_session(call, body)
@@ -122,7 +123,7 @@ async def _person_of_session(call: Call, body: NewToken) -> Credentials | None:
         return None
     checked = await check_own_password(call, caller.account, body.password)
     if checked is None:
-        raise Refused("your account has no password yet; set one first, then make the token with it")
+        await check_recent_login(call, caller.account)
     return checked
 
 

@@ -37,6 +37,8 @@ END_TOKENS = Field(TokensEnd.MADE_BY_SESSIONS, description="which tokens of the 
 class UserAnswer(Answer, Account, etag="version"):
     """An account."""
 
+    issuer: str | None = Field(None, description="the OpenID Connect provider at which it logs in")
+
 
 class LoginLink(Answer):
     """A login without a password, once. The secret is shown this once; the page is `/login?link=SECRET`."""

@@ -63,15 +63,17 @@ CHEAP = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
 
 
 @asynccontextmanager
-async def serving(database_url: str, registry_url: str | None = None, **settings: Any) -> AsyncIterator[Serving]:
-    """An API on a free port of loopback. `settings` are its own."""
+async def serving(
+    database_url: str, registry_url: str | None = None, page: Page = NO_PAGE, **settings: Any
+) -> AsyncIterator[Serving]:
+    """An API on loopback, on a free port unless the `settings`, which are its own, name one."""
     owner = Database(database_url, application_name="shoal-test", connections_max=4)
     url = await _as_api(owner)
     database = Database(url, application_name="shoal-api", connections_max=8)
     whole = load_settings({"database_url": url, "registry_url": registry_url})
     backend = replace(backend_of(database, whole), passwords=Passwords(CHEAP))
-    own = ApiSettings(port=0, **settings)
-    server = ApiServer(backend, own, "0.0.0-test", partial(open_heavy_backend, whole), NO_PAGE)
+    own = ApiSettings(**{"port": 0, **settings})
+    server = ApiServer(backend, own, "0.0.0-test", partial(open_heavy_backend, whole), page)
     server.listen()
     stop = asyncio.Event()
     running = asyncio.create_task(server.serve(stop))

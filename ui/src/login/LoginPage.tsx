@@ -6,6 +6,7 @@ import { useTranslation } from "react-i18next";
 import { ROOT, type Schemas } from "@/api/client";
 import { Failure } from "@/parts/Answer";
 import { PasswordFields } from "./PasswordFields";
+import { ProviderLogin } from "./ProviderLogin";
 import { logIn } from "./session";
 import "./login.css";
 
@@ -40,6 +41,7 @@ export function LoginPage() {
         <Button type="submit" loading={attempt.isPending} autoFocus={link !== undefined}>
           {t("logIn")}
         </Button>
+        {link === undefined && <ProviderLogin back={back ?? "/"} />}
         {link !== undefined && attempt.error !== null && <a href={`${ROOT}login`}>{t("withPassword")}</a>}
       </form>
     </main>

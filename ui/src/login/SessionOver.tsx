@@ -1,11 +1,12 @@
 import { Button, Modal } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { ROOT } from "@/api/client";
 import { Failure } from "@/parts/Answer";
 import { PasswordFields } from "./PasswordFields";
-import { logInAgain, me } from "./session";
+import { ProviderLogin } from "./ProviderLogin";
+import { goOnAgain, logInAgain, me } from "./session";
 import "./login.css";
 
 /** Above every other dialog, and the notices. */
@@ -18,6 +19,11 @@ export function SessionOver() {
   const [name, setName] = useState(who.data?.name ?? "");
   const [password, setPassword] = useState("");
   const attempt = useMutation({ mutationFn: logInAgain, retry: false });
+  // A login at a provider in another tab tells nobody.
+  useEffect(() => {
+    window.addEventListener("focus", goOnAgain);
+    return () => window.removeEventListener("focus", goOnAgain);
+  }, []);
   const submit = (event: FormEvent) => {
     event.preventDefault();
     attempt.mutate({ name, password });
@@ -46,6 +52,7 @@ export function SessionOver() {
         <Button type="submit" loading={attempt.isPending}>
           {t("logIn")}
         </Button>
+        <ProviderLogin back="/" apart />
         <p className="mute">{t("overLink")}</p>
       </form>
     </Modal>

@@ -101,12 +101,15 @@ function otherTabs(): BroadcastChannel {
   return channel;
 }
 
+/** Go on if somebody has logged in in another tab. */
+export async function goOnAgain(): Promise<void> {
+  const session = await read();
+  if (session !== null) await goOnAs(session);
+}
+
 /** Go on when somebody logs in in another tab. */
 export function followLogins(): void {
-  otherTabs().onmessage = async () => {
-    const session = await read();
-    if (session !== null) await goOnAs(session);
-  };
+  otherTabs().onmessage = goOnAgain;
 }
 
 /** End the session of this browser. */

@@ -42,7 +42,7 @@ export function NewToken({ account, onClose, onMade }: Props) {
           name,
           scopes: SCOPES.filter((each) => scopes.includes(each)),
           lives_s: days * DAY_S,
-          password,
+          ...(password !== "" && { password }),
           ...(projects.length > 0 && { projects }),
         },
       }),
@@ -53,15 +53,7 @@ export function NewToken({ account, onClose, onMade }: Props) {
     <FormDialog
       title={t("newToken")}
       verb={t("make")}
-      why={
-        name === ""
-          ? t("nameFirst")
-          : scopes.length === 0
-            ? t("scopeFirst")
-            : password === ""
-              ? t("passwordFirst")
-              : null
-      }
+      why={name === "" ? t("nameFirst") : scopes.length === 0 ? t("scopeFirst") : null}
       sending={make}
       fields={["name", "scopes", "projects", "lives_s", "password"]}
       onClose={onClose}

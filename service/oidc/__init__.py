@@ -1,0 +1,1 @@
+"""Logins by an OpenID Connect provider. Only `settings` is imported without the extra `oidc`."""
