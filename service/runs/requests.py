@@ -139,6 +139,7 @@ class StartRun(Asked):
 
     params: Annotated[dict[Text, Text], Field(max_length=1000, default_factory=dict, description="their values")]
     version: Annotated[int | None, Field(ge=1, le=2**31 - 1, description="another version than the current one")] = None
+    date: Annotated[Date | None, Field(description="the date or time that it is for; left out: now")] = None
     priority: Priority | None = None
     failure_strategy: FailureStrategy | None = None
     worker_group: Name | None = None
