@@ -73,7 +73,7 @@ const run = createRoute({
 const routes = root.addChildren([
   login,
   shell.addChildren([
-    page("/", () => import("@/now/NowPage"), "NowPage", "now", "lists", "runs", "palette"),
+    page("/", () => import("@/now/NowPage"), "NowPage", "now", "lists", "runs", "start"),
     page("/runs", () => import("@/runs/RunsPage"), "RunsPage", "runs", "lists"),
     run,
     page("/attempts", () => import("@/attempts/AttemptsPage"), "AttemptsPage", "attempts", "lists", "runs"),
@@ -88,7 +88,7 @@ const routes = root.addChildren([
       "BackfillProgressPage",
       "schedules",
     ),
-    page("/queue", () => import("@/queue/QueuePage"), "QueuePage", "queue"),
+    page("/queue", () => import("@/queue/QueuePage"), "QueuePage", "queue", "forms"),
     page("/cluster", () => import("@/cluster/ClusterPage"), "ClusterPage", "cluster", "pools"),
     page("/alerts", () => import("@/alerts/AlertsPage"), "AlertsPage", "alerts", "lists", "forms"),
     page("/settings", () => import("@/settings/SettingsPage"), "SettingsPage", "settings", "editor"),

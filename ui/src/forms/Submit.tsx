@@ -5,15 +5,18 @@ interface Props {
   /** Why it cannot be sent now; it stays in reach of the keyboard, and says so. */
   why?: string | null;
   isPending: boolean;
+  /** Whether it has the focus when its dialog opens. */
+  isFirst?: boolean | undefined;
   children: ReactNode;
 }
 
 /** Sends the form that it is in. */
-export function Submit({ why = null, isPending, children }: Props) {
+export function Submit({ why = null, isPending, isFirst, children }: Props) {
   const button = (
     <Button
       type="submit"
       loading={isPending}
+      data-autofocus={isFirst || undefined}
       aria-disabled={why !== null || undefined}
       data-disabled={why !== null || undefined}
       aria-description={why ?? undefined}

@@ -77,6 +77,7 @@ function SlotCounts({ queue }: { queue: Queue }) {
 
 function Row({ command, queue, isExplained }: { command: Waiting; queue: Queue; isExplained: boolean }) {
   const { t } = useTranslation("queue");
+  const forms = useTranslation("forms").t;
   const why = useQuery({ ...whyOf(command.id), enabled: isExplained });
   return (
     <tr>
@@ -91,7 +92,7 @@ function Row({ command, queue, isExplained }: { command: Waiting; queue: Queue; 
           (command.workflow ?? command.workflow_code ?? "–")
         )}
       </td>
-      <td>{command.priority ? t(`priority.${command.priority}`, { defaultValue: command.priority }) : "–"}</td>
+      <td>{command.priority ? forms(`choice.${command.priority}`, { defaultValue: command.priority }) : "–"}</td>
       <td className="num">{command.age_s == null ? "–" : duration(command.age_s)}</td>
       <td title={t("slotHow", { id: command.id, step: queue.id_step, total: queue.total })}>
         {command.slot == null ? "–" : `${command.slot} / ${queue.total}`}

@@ -12,10 +12,10 @@ import { Act } from "@/parts/Act";
 import { LastRuns } from "@/parts/LastRuns";
 import { say, sayFailure } from "@/parts/notices";
 import { duration } from "@/parts/time";
+import { RunDialog } from "@/start/RunDialog";
 import { ClashStrip } from "./ClashStrip";
 import { PublishDialog } from "./PublishDialog";
 import { lastRunsOf } from "./queries";
-import { RunDialog } from "./RunDialog";
 import { TABS, type Tab } from "./search";
 import type { DraftOf } from "./useDraft";
 
@@ -112,7 +112,7 @@ export function WorkflowHead({ project, name, tab, editing, draft, mayEdit }: Pr
       {draft.clash !== null && mayEdit && (
         <ClashStrip clash={draft.clash} draft={draft} text={editing.text} isSeen={isClashSeen} onSee={setIsClashSeen} />
       )}
-      {isStarting && head !== null && <RunDialog head={head} onClose={() => setIsStarting(false)} />}
+      {isStarting && head !== null && <RunDialog code={head.code} name={name} onClose={() => setIsStarting(false)} />}
     </header>
   );
 }

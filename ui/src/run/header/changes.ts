@@ -10,7 +10,6 @@ const WAIT = { query: { wait: 5 } };
 export type Change =
   | { do: "pause" | "resume" | "stop" }
   | { do: "rerun"; what: Partial<Schemas["RerunRun"]> }
-  | { do: "start"; params: Record<string, string> }
   | { do: "mark"; attempt: string }
   | { do: "restart"; tasks: string[] };
 
@@ -44,11 +43,6 @@ async function ask(run: RunPage, change: Change): Promise<Schemas["CommandAsked"
       return api.POST("/api/v1/workflow-instances/{id}/rerun", {
         params,
         body: { failed: false, tasks: [], newest: false, ...change.what },
-      });
-    case "start":
-      return api.POST("/api/v1/workflow-definitions/{code}/runs", {
-        params: { path: { code: run.workflow_code }, ...WAIT },
-        body: { params: change.params, version: run.version, tasks: [], dry_run: false },
       });
     case "restart":
       await api.POST("/api/v1/workflow-instances/{id}/restart-streams", {
