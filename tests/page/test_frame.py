@@ -158,6 +158,8 @@ def test_a_phone_has_a_sheet_of_the_pages_that_its_bar_has_no_room_for(open_page
         expect(more).to_have_attribute("aria-current", "page")
     more.click()
     expect(sheet.get_by_role("link", name="Settings")).to_have_attribute("aria-current", "page")
+    page.keyboard.press("Escape")
+    expect(more).to_be_focused()
 
 
 @pytest.mark.parametrize("width", [561, 860])

@@ -23,6 +23,8 @@ interface Props {
   also?: ReactNode;
   /** Whether the button that sends it has the focus when it opens. */
   isFirst?: boolean;
+  /** The colour of that button. */
+  color?: string;
   /** Whether the server says what is wrong with a value, not the browser. */
   isCheckedByServer?: boolean;
   onClose: () => void;
@@ -32,7 +34,7 @@ interface Props {
 /** A form over the page: its fields, why it was refused, and its buttons. */
 export function FormDialog({ title, size, verb, why = null, sending, fields = [], also, onClose, ...props }: Props) {
   const { t } = useTranslation("forms");
-  const { isFirst, isCheckedByServer, children } = props;
+  const { isFirst, color, isCheckedByServer, children } = props;
   return (
     <Dialog onClose={onClose} {...(size !== undefined && { size })} title={title} lockScroll={false}>
       <form
@@ -55,7 +57,7 @@ export function FormDialog({ title, size, verb, why = null, sending, fields = []
           <Button variant="default" onClick={onClose}>
             {t("cancel")}
           </Button>
-          <Submit isPending={sending.isPending} why={why} isFirst={isFirst}>
+          <Submit isPending={sending.isPending} why={why} isFirst={isFirst} color={color}>
             {verb}
             <span className="keys-hint" aria-hidden>
               {IS_MAC ? "⌘ ↵" : "Ctrl ↵"}

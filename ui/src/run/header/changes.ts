@@ -68,35 +68,20 @@ export interface WhyNot {
 
 /** What stands in the way of each change, by the state of the run and the role of the reader. */
 export function whyNot(state: string, mayOperate: boolean): WhyNot {
-  if (!mayOperate)
-    return {
-      pause: "not.role",
-      resume: "not.role",
-      stop: "not.role",
-      rerun: "not.role",
-      failed: "not.role",
-      restart: "not.role",
-    };
+  if (!mayOperate) {
+    const no = "not.role";
+    return { pause: no, resume: no, stop: no, rerun: no, failed: no, restart: no };
+  }
   const isEnded = ENDED.includes(state);
   const rerun = isEnded ? null : "not.stillRuns";
+  const stop = isEnded ? "not.ended" : state === "READY_STOP" ? "not.stopping" : null;
+  const pause = stop ?? (state === "READY_PAUSE" ? "not.pausing" : null);
   return {
-    pause: isEnded
-      ? "not.ended"
-      : state === "READY_PAUSE"
-        ? "not.pausing"
-        : state === "READY_STOP"
-          ? "not.stopping"
-          : null,
-    stop: isEnded ? "not.ended" : state === "READY_STOP" ? "not.stopping" : null,
+    pause,
+    stop,
     resume: state === "PAUSE" || state === "STOP" ? null : "not.notPaused",
     rerun,
-    restart: isEnded
-      ? "not.ended"
-      : state === "READY_PAUSE"
-        ? "not.pausing"
-        : state === "READY_STOP"
-          ? "not.stopping"
-          : null,
+    restart: pause,
     failed: rerun ?? (state === "FAILURE" ? null : "not.noFailure"),
   };
 }
