@@ -122,3 +122,37 @@ def test_a_run_is_started_by_keys_with_the_values_of_the_last_one(open_page: Ope
         f" schedule_time AT TIME ZONE 'UTC' FROM workflow_instance WHERE id = {run['id']}",
     )
     assert row.strip() == "HIGHEST|END|nowhere|FAILURE|t|2026-02-03 04:05:00"
+
+
+def test_a_long_name_keeps_its_end_and_its_row_runs_it(open_page: OpenPage, running: RunningShoal) -> None:
+    name = "load_of_every_shop_in_the_northern_region_eu"
+    running.apply("long.yaml", f"{{name: {name}, tasks: [{{name: a, type: FAKE}}]}}")
+    page = open_page("/workflows")
+    row = page.get_by_role("row").filter(has=page.get_by_role("link", name=name, exact=True))
+    link, run = row.get_by_role("link", name=name, exact=True), row.get_by_role("button", name=f"Run {name}")
+    shown = "element => element.querySelector('.name-cut > :first-child').scrollWidth"
+    cut = "element => element.querySelector('.name-cut > :first-child').clientWidth"
+    assert link.evaluate(shown) > link.evaluate(cut)
+    assert row.get_by_text("_region_eu", exact=True).bounding_box() is not None
+    page.keyboard.press("Tab")
+    link.focus()
+    expect(link).to_be_focused()
+    assert link.evaluate(shown) == link.evaluate(cut)
+
+    expect(run).to_have_css("opacity", "0")
+    row.hover()
+    expect(run).to_have_css("opacity", "1")
+    run.press("Enter")
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("button", name="Run")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(run).to_be_focused()
+    run.press("Enter")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url(re.compile("/runs/[0-9]+"))
+
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    number = page.url.rsplit("/", 1)[1].split("?")[0]
+    page.get_by_role("button", name=f"Copy {number}").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == number

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { Empty } from "@/parts/Answer";
+import { RunLink } from "@/parts/Links";
 import { Panel } from "@/parts/Panel";
 import { Table } from "@/parts/Table";
 import { coarse } from "@/parts/Time";
@@ -85,9 +85,7 @@ function Row({ command, queue, isExplained }: { command: Waiting; queue: Queue; 
       <td>{t(`type.${command.type}`, { defaultValue: command.type })}</td>
       <td>
         {command.run_id ? (
-          <Link to="/runs/$id" params={{ id: command.run_id }} search={{}}>
-            {t("run", { id: command.run_id })}
-          </Link>
+          <RunLink id={command.run_id}>{t("run", { id: command.run_id })}</RunLink>
         ) : (
           (command.workflow ?? command.workflow_code ?? "–")
         )}
