@@ -11,6 +11,7 @@ from model.choices import ReleaseState
 from model.ids import WorkflowCode
 from model.runs.backfill import BackfillSpec, FireTimes, chains
 from model.time.cron import Cron
+from model.time.moments import begin_of
 from model.time.schedules import ScheduleRow
 from model.time.zones import zone
 
@@ -23,8 +24,18 @@ async def dates_of(
     Raises `Refused` if the dates, or the workflow's schedule, cannot be read.
     """
     schedule = _schedule(await schedules.of_workflow(connection, code))
-    calendar = given_zone or (schedule.time_zone if schedule else own_zone)
+    calendar = given_zone or _zone_of(schedule, own_zone)
     return calendar, chains(spec, _fire_times(schedule), zone(calendar))
+
+
+async def date_of(connection: AsyncConnection, code: WorkflowCode, own_zone: str, date: str) -> tuple[str, datetime]:
+    """The time zone and the moment of one date, as a backfill reads it. Raises `Refused`."""
+    calendar = _zone_of(_schedule(await schedules.of_workflow(connection, code)), own_zone)
+    return calendar, begin_of(date, "date", zone(calendar))
+
+
+def _zone_of(schedule: ScheduleRow | None, own_zone: str) -> str:
+    return schedule.time_zone if schedule else own_zone
 
 
 def _schedule(rows: Sequence[ScheduleRow]) -> ScheduleRow | None:

@@ -8,15 +8,19 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from dao.commands import commands
 from dao.commands.commands import NewCommand
+from dao.definitions import definitions
+from dao.definitions.backfill_dates import date_of
 from dao.run_lists import element_listings
 from dao.run_lists import run_listings as listings
 from dao.run_lists.run_listings import Run
 from dao.tasks import forced_success
 from model.accounts.rights import Right
+from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.runs.command_moves import REVIVING, CommandType
@@ -52,11 +56,14 @@ async def start_run(call: Call, code: Id, body: StartRun, query: WaitQuery) -> C
     """Start a workflow: one command, which the master of its slot takes."""
     if body.depend and not body.tasks:
         raise Refused("`depend` needs `tasks`: it says whether tasks before or after those run too")
+    time_zone, schedule_time = (None, None) if body.date is None else await _date_of(call, code, body, body.date)
     type_ = CommandType.START_CURRENT_TASK_PROCESS if body.tasks else CommandType.START_PROCESS
     new = NewCommand(
         type_,
         WorkflowCode(code),
         workflow_version=body.version,
+        schedule_time=schedule_time,
+        time_zone=time_zone,
         priority=body.priority,
         failure_strategy=body.failure_strategy,
         worker_group=body.worker_group,
@@ -144,6 +151,17 @@ async def force_task_success(call: Call, id: Id) -> TaskForced:
             run_state=run.state,
         )
     return change.answered(TaskForced)
+
+
+async def _date_of(call: Call, code: int, body: StartRun, date: str) -> tuple[str, datetime]:
+    """The time zone and the moment for which a start is. Raises `Refused`."""
+    async with call.reading() as connection:
+        head = await definitions.head(connection, WorkflowCode(code))
+        call.permit(head.project)
+        spec = await definitions.spec_of(connection, head.code, body.version or head.version)
+        # What cannot be read is left to the master, which writes an error command.
+        own_zone = spec.time_zone if isinstance(spec, WorkflowSpec) else "UTC"
+        return await date_of(connection, head.code, own_zone, date)
 
 
 async def _change_run(

@@ -149,6 +149,7 @@ class StartRun(StartOptions):
 
     params: Annotated[dict[Text, Text], Field(max_length=1000, default_factory=dict, description="their values")]
     version: Annotated[int | None, Field(ge=1, le=2**31 - 1, description="another version than the current one")] = None
+    date: Annotated[Date | None, Field(description="the date or time that it is for; left out: now")] = None
     tasks: Annotated[Sequence[Name], Field(max_length=10_000, description="begin with these tasks only")] = ()
     depend: Annotated[
         TaskDependType | None, Field(description="with `tasks`: alone, with all before them, or with all after them")

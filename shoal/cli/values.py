@@ -64,6 +64,7 @@ class RunOptions(StartOptions):
     """What only a single run has beside."""
 
     version: Annotated[int | None, typer.Option(min=1, help="Another version than the current one.")] = None
+    date: Annotated[str | None, typer.Option(help="The date or time that it is for, such as 2026-01-31.")] = None
     tasks: Annotated[
         list[str] | None, typer.Option("--task", "-t", help="Begin with this task only; may be repeated.")
     ] = None

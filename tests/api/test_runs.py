@@ -46,6 +46,31 @@ async def test_a_run_is_asked_for_followed_and_found(api: Serving, cluster: Clus
     assert cluster.one("SELECT count(*) FROM audit WHERE actor = 'ada' AND action IN ('start_run', 'rerun_run')") == 2
 
 
+async def test_a_run_is_for_the_date_that_its_start_gives_as_a_backfill_reads_it(
+    api: Serving, cluster: Cluster
+) -> None:
+    cluster.define(7, "w", tasks=TASKS, time_zone="Asia/Tokyo")
+    cluster.define(8, "scheduled", tasks=TASKS)
+    cluster.rows(
+        "INSERT INTO schedule (workflow_code, crontab, time_zone, state) VALUES (8, '0 0 5 * * ?', %s, 'ONLINE')",
+        "Europe/Berlin",
+    )
+    command = "SELECT schedule_time AT TIME ZONE 'UTC' || ' ' || time_zone FROM command WHERE id = %s"
+    async with api.client(await token_of(api.backend, "ada", is_admin=True)) as client:
+        for code, date, expected in (
+            (7, "2026-01-31", "2026-01-30 15:00:00 Asia/Tokyo"),
+            (7, "2026-01-31T02:30", "2026-01-30 17:30:00 Asia/Tokyo"),
+            (8, "2026-07-01", "2026-06-30 22:00:00 Europe/Berlin"),
+        ):
+            asked = await client.post(f"{BASE}/workflow-definitions/{code}/runs", json={"date": date})
+            assert asked.status_code == 202, asked.text
+            assert cluster.one(command, int(asked.json()["command_id"])) == expected
+        refused = await client.post(f"{BASE}/workflow-definitions/7/runs", json={"date": "tomorrow"})
+        missing = await client.post(f"{BASE}/workflow-definitions/9/runs", json={"date": "2026-01-31"})
+    assert (refused.status_code, missing.status_code) == (422, 404)
+    assert refused.json()["detail"].startswith('date "tomorrow"')
+
+
 async def test_one_key_is_one_run_however_often_and_from_however_many_it_comes(api: Serving, cluster: Cluster) -> None:
     cluster.define(7, "w", tasks=TASKS)
     token = await token_of(api.backend, "ada", is_admin=True)

@@ -82,6 +82,7 @@ SCRIPT: tuple[str | tuple[str, str], ...] = (
     "run hello --param nmae=Ada",
     "run nix",
     "run hello --version 9",
+    "run hello --date tomorrow",
     "log hello/greet",
     "log 99",
     "run sales --wait",

@@ -106,11 +106,12 @@ def test_nothing_that_axe_finds(open_page: OpenPage, run: str, size: str, scheme
     found = []
     for address in PAGES:
         page.goto(f"{root}{address.replace('RUN', run).replace('ALERT', '1')}")
-        found += [f"{address}: {each}" for each in _violations(page)]
+        found += [f"{address}: {each}" for each in violations(page)]
     assert not found, "\n".join(found)
 
 
-def _violations(page: Page) -> list[str]:
+def violations(page: Page) -> list[str]:
+    """What axe finds on a page that is loaded."""
     page.get_by_role("heading").first.wait_for()
     expect(page.locator(".skeleton")).to_have_count(0)
     expect(page.locator("[aria-busy=true]")).to_have_count(0)

@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.page.conftest import OpenPage, Seen
 from tests.page.running import RunningShoal
+from tests.page.test_accessibility import PHONE, violations
 from tests.test_repository import ROOT
 
 BUILT = ROOT / "api" / "page"
@@ -141,14 +142,40 @@ def test_a_change_is_seen_without_a_reload(open_page: OpenPage, running: Running
     expect(page.get_by_role("row")).to_have_count(before + 1)
 
 
-def test_a_narrow_window_has_a_way_to_every_page(open_page: OpenPage) -> None:
-    page = open_page(viewport={"width": 390, "height": 844})
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_has_a_sheet_of_the_pages_that_its_bar_has_no_room_for(open_page: OpenPage, scheme: str) -> None:
+    page = open_page(viewport=PHONE, color_scheme=scheme)
     pages = page.get_by_role("navigation", name="Pages").locator("visible=true")
+    more = pages.get_by_role("button", name="More")
+    sheet = page.get_by_role("dialog", name="More")
     for name in ("Schedules", "Alerts", "Settings"):
-        pages.get_by_role("button", name="More").click()
-        page.get_by_role("menuitem", name=name).click()
+        more.press("Enter")
+        expect(sheet.get_by_role("link", name=re.compile("1 worker"))).to_be_visible()
+        assert violations(page) == []
+        sheet.get_by_role("link", name=name).press("Enter")
         expect(page.get_by_role("heading", name=name, level=1)).to_be_visible()
-        expect(pages.get_by_role("button", name="More")).to_have_attribute("aria-current", "page")
+        expect(sheet).to_have_count(0)
+        expect(more).to_have_attribute("aria-current", "page")
+    more.click()
+    expect(sheet.get_by_role("link", name="Settings")).to_have_attribute("aria-current", "page")
+    page.keyboard.press("Escape")
+    expect(more).to_be_focused()
+
+
+@pytest.mark.parametrize("width", [561, 860])
+def test_a_window_between_phone_and_laptop_keeps_the_folded_rail(open_page: OpenPage, width: int) -> None:
+    page = open_page("/runs", viewport={"width": width, "height": 900})
+    pages = page.get_by_role("navigation", name="Pages").locator("visible=true")
+    expect(pages.get_by_role("button", name="More")).to_have_count(0)
+    for name in ("Queue", "Settings"):
+        link = pages.get_by_role("link", name=name)
+        box = link.bounding_box()
+        assert box is not None
+        assert box["width"] < 60
+        assert box["height"] >= 36
+        link.click()
+        expect(page.get_by_role("heading", name=name, level=1)).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_what_is_chosen_in_a_long_list_of_settings_comes_into_sight(open_page: OpenPage, running: RunningShoal) -> None:

@@ -2,6 +2,7 @@ import { UnstyledButton } from "@mantine/core";
 import { IconChevronDown, IconChevronRight } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
+import { RunLink } from "@/parts/Links";
 import { Moment } from "@/parts/Time";
 import { AlertDetail } from "./AlertDetail";
 import { deliveryOf, severityOf, stateOf } from "./looks";
@@ -83,9 +84,7 @@ function Where({ alert }: { alert: Alert }) {
       {run_id != null && (
         <>
           {" · "}
-          <Link to="/runs/$id" params={{ id: run_id }} search={{}}>
-            {t("runNumber", { id: run_id })}
-          </Link>
+          <RunLink id={run_id}>{t("runNumber", { id: run_id })}</RunLink>
         </>
       )}
     </>

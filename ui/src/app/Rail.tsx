@@ -1,4 +1,4 @@
-import { Menu, UnstyledButton } from "@mantine/core";
+import { UnstyledButton } from "@mantine/core";
 import {
   IconActivityHeartbeat,
   IconAdjustmentsHorizontal,
@@ -12,12 +12,12 @@ import {
   type TablerIcon,
 } from "@tabler/icons-react";
 import { Link, useLocation } from "@tanstack/react-router";
-import { lazy, Suspense } from "react";
+import { lazy, Suspense, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Logo } from "./Logo";
 import { RailFoot } from "./RailFoot";
 
-interface Page {
+export interface Page {
   to: string;
   word: string;
   icon: TablerIcon;
@@ -38,6 +38,8 @@ export const PAGES: Page[] = [
 ];
 
 const NeedsBadge = lazy(() => import("@/now/NeedsBadge").then(({ NeedsBadge }) => ({ default: NeedsBadge })));
+
+const MoreSheet = lazy(async () => ({ default: (await import("./MoreSheet")).MoreSheet }));
 
 /** The number next to *Now*; the frame does not wait for it. */
 function Needs() {
@@ -77,10 +79,11 @@ export function Rail() {
   );
 }
 
-/** Where the window is narrow: the pages that are used most, under the thumb, and a menu of the others. */
+/** On a phone: the pages that are used most, under the thumb, and a sheet of the others. */
 export function TabBar() {
   const { t } = useTranslation("app");
   const isHere = useIsHere();
+  const [isMore, setIsMore] = useState(false);
   const others = PAGES.filter((page) => !page.isOnPhone);
   return (
     <nav className="tabbar" aria-label={t("pages")}>
@@ -91,25 +94,19 @@ export function TabBar() {
           {to === "/" && <Needs />}
         </Link>
       ))}
-      <Menu position="top-end">
-        <Menu.Target>
-          <UnstyledButton aria-current={others.some(({ to }) => isHere(to)) ? "page" : undefined}>
-            <IconDots size={20} stroke={1.5} aria-hidden />
-            {t("more")}
-          </UnstyledButton>
-        </Menu.Target>
-        <Menu.Dropdown>
-          {others.map(({ to, word, icon: Icon }) => (
-            <Menu.Item
-              key={to}
-              leftSection={<Icon size={18} stroke={1.5} aria-hidden />}
-              renderRoot={(props: object) => <Link to={to} {...props} />}
-            >
-              {t(word)}
-            </Menu.Item>
-          ))}
-        </Menu.Dropdown>
-      </Menu>
+      <UnstyledButton
+        aria-haspopup="dialog"
+        aria-current={others.some(({ to }) => isHere(to)) ? "page" : undefined}
+        onClick={() => setIsMore(true)}
+      >
+        <IconDots size={20} stroke={1.5} aria-hidden />
+        {t("more")}
+      </UnstyledButton>
+      {isMore && (
+        <Suspense fallback={null}>
+          <MoreSheet pages={others} isHere={isHere} onClose={() => setIsMore(false)} />
+        </Suspense>
+      )}
     </nav>
   );
 }

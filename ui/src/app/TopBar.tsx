@@ -28,7 +28,9 @@ export function TopBar() {
       <ProjectSwitch />
       <SearchField />
       <Health />
-      <ZoneSwitch />
+      <span className="wide">
+        <ZoneSwitch />
+      </span>
       <Menu>
         <Menu.Target>
           <UnstyledButton className="pick" aria-label={`${t("language")} ${i18n.language.toUpperCase()}`}>

@@ -13,7 +13,7 @@ export function ZoneSwitch() {
   return (
     <Menu>
       <Menu.Target>
-        <UnstyledButton className="pick wide" aria-label={t("zoneIs", { zone })} title={t("zone")}>
+        <UnstyledButton className="pick" aria-label={t("zoneIs", { zone })} title={t("zone")}>
           {zone.split("/").at(-1)?.replaceAll("_", " ")}
         </UnstyledButton>
       </Menu.Target>

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { workers } from "@/cluster/queries";
+import { CopyId, RunLink } from "@/parts/Links";
 import { reported } from "@/parts/report";
 import { State } from "@/parts/State";
 import { Table } from "@/parts/Table";
@@ -55,9 +56,7 @@ export function AttemptTable({ attempts, at, onGo }: Props) {
           </td>
           <td className="opt-2 soft">{each.type}</td>
           <td className="id">
-            <Link to="/runs/$id" params={{ id: each.run_id }} search={{}}>
-              {each.run_id}
-            </Link>
+            <RunLink id={each.run_id} /> <CopyId id={each.run_id} />
           </td>
           <td className="opt-3">{each.workflow ?? <span className="mute">{t("workflowGone")}</span>}</td>
           <td className="num opt-2">{t("ofRetries", { attempt: each.attempt, all: each.retries + 1 })}</td>

@@ -2,12 +2,13 @@ import { MultiSelect, Select, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type Ref, useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
+import { useKnown } from "@/forms/useKnown";
 import { FieldInput } from "./FieldInput";
 import { Fixes } from "./Fixes";
 import { renameTask, setAfter, setField } from "./model/edits";
 import { type Field, fieldsOf } from "./model/fields";
 import { asObject, type Task } from "./model/read";
-import { dataSources, environments, taskTypes, workerGroups, workflowSchema } from "./queries";
+import { taskTypes, workflowSchema } from "./queries";
 import type { EditorPart } from "./useEditing";
 
 /** Fields of every task, by what they are about; what it is, comes after and does stands above them. */
@@ -118,20 +119,6 @@ export function TaskFields({ task, graph, editing, problems, isFixed, nameRef, o
       })}
     </div>
   );
-}
-
-/** Names that exist, for fields that name something. */
-export function useKnown(): Record<string, string[]> {
-  const groups = useQuery(workerGroups);
-  const rooms = useQuery(environments);
-  const sources = useQuery(dataSources);
-  const named = groups.data?.items?.map((each) => each.worker_group) ?? [];
-  return {
-    worker_group: named.length === 0 ? [] : [...new Set(["default", ...named])],
-    environment: rooms.data?.items.map((each) => each.name) ?? [],
-    datasource: sources.data?.items.map((each) => each.name) ?? [],
-    data_sources: sources.data?.items.map((each) => each.name) ?? [],
-  };
 }
 
 interface NameProps {

@@ -1,7 +1,6 @@
 import { Textarea } from "@mantine/core";
 import { IconPlayerPlay } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
@@ -9,6 +8,7 @@ import { useTopics } from "@/live/eventSource";
 import { useMay } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Failure } from "@/parts/Answer";
+import { RunLink } from "@/parts/Links";
 import { State } from "@/parts/State";
 import { duration } from "@/parts/time";
 import { runOf } from "@/run/queries";
@@ -97,9 +97,7 @@ function Outcome({ run }: { run: string }) {
     <div className="try-outcome">
       <p className="line">
         <State state={found.data.state} /> <span className="mute">{duration(found.data.elapsed_s)}</span>
-        <Link to="/runs/$id" params={{ id: run }}>
-          {t("tryRun", { run })}
-        </Link>
+        <RunLink id={run}>{t("tryRun", { run })}</RunLink>
       </p>
       {attempt?.reason && <p className="task-problem">{attempt.reason}</p>}
       {log.error !== null && <Failure error={log.error} />}

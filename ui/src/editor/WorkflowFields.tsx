@@ -1,11 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
+import { useKnown } from "@/forms/useKnown";
 import { FieldInput } from "./FieldInput";
 import { setWorkflowField } from "./model/edits";
 import { fieldsOf } from "./model/fields";
 import type { Graph } from "./model/read";
 import { workflowSchema } from "./queries";
-import { useKnown } from "./TaskFields";
 import type { Editing } from "./useEditing";
 
 const SHOWN = [

@@ -2,6 +2,7 @@ import { Button } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { Dialog } from "@/parts/Dialog";
+import { IS_MAC } from "@/parts/platform";
 import { faultBeside } from "./faults";
 import { Refusal } from "./Refusal";
 import { Submit } from "./Submit";
@@ -20,20 +21,33 @@ interface Props {
   fields?: readonly string[];
   /** Another button, before the others. */
   also?: ReactNode;
+  /** Whether the button that sends it has the focus when it opens. */
+  isFirst?: boolean;
+  /** The colour of that button. */
+  color?: string;
+  /** Whether the server says what is wrong with a value, not the browser. */
+  isCheckedByServer?: boolean;
   onClose: () => void;
   children: ReactNode;
 }
 
 /** A form over the page: its fields, why it was refused, and its buttons. */
-export function FormDialog({ title, size, verb, why, sending, fields = [], also, onClose, children }: Props) {
+export function FormDialog({ title, size, verb, why = null, sending, fields = [], also, onClose, ...props }: Props) {
   const { t } = useTranslation("forms");
+  const { isFirst, color, isCheckedByServer, children } = props;
   return (
     <Dialog onClose={onClose} {...(size !== undefined && { size })} title={title} lockScroll={false}>
       <form
         className="form"
+        noValidate={isCheckedByServer}
+        onKeyDown={(event) => {
+          if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+          event.preventDefault();
+          event.currentTarget.requestSubmit();
+        }}
         onSubmit={(event) => {
           event.preventDefault();
-          sending.mutate();
+          if (why === null && !sending.isPending) sending.mutate();
         }}
       >
         {children}
@@ -43,8 +57,11 @@ export function FormDialog({ title, size, verb, why, sending, fields = [], also,
           <Button variant="default" onClick={onClose}>
             {t("cancel")}
           </Button>
-          <Submit isPending={sending.isPending} why={why ?? null}>
+          <Submit isPending={sending.isPending} why={why} isFirst={isFirst} color={color}>
             {verb}
+            <span className="keys-hint" aria-hidden>
+              {IS_MAC ? "⌘ ↵" : "Ctrl ↵"}
+            </span>
           </Submit>
         </div>
       </form>

@@ -2,18 +2,10 @@ import { useTranslation } from "react-i18next";
 import { Dialog } from "@/parts/Dialog";
 
 /** The keys of a list, in words. */
-export function KeysHelp({
-  keys,
-  opened,
-  onClose,
-}: {
-  keys: [string, string][];
-  opened: boolean;
-  onClose: () => void;
-}) {
+export function KeysHelp({ keys, onClose }: { keys: [string, string][]; onClose: () => void }) {
   const { t } = useTranslation("lists");
   return (
-    <Dialog opened={opened} onClose={onClose} title={t("keys")} size="sm">
+    <Dialog onClose={onClose} title={t("keys")} size="sm">
       <dl className="keys">
         {keys.map(([key, does]) => (
           <div key={key}>

@@ -41,7 +41,7 @@ export function ListHead({ words, views, keys, isHelp, onHelp, children, ...save
         </Button>
         {children}
       </div>
-      <KeysHelp opened={isHelp} onClose={() => onHelp(false)} keys={keys.map((key) => [key, own(`key.${key}`)])} />
+      {isHelp && <KeysHelp onClose={() => onHelp(false)} keys={keys.map((key) => [key, own(`key.${key}`)])} />}
     </div>
   );
 }

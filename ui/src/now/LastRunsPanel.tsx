@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { useProject } from "@/app/ProjectSwitch";
 import { Answer, Empty } from "@/parts/Answer";
 import { LastRuns } from "@/parts/LastRuns";
+import { WorkflowLink } from "@/parts/Links";
 import { Panel } from "@/parts/Panel";
 import { State } from "@/parts/State";
 import { Moment } from "@/parts/Time";
@@ -30,14 +30,7 @@ export function LastRunsPanel() {
           <ul className="lately">
             {newest.map((run) => (
               <li key={run.workflow_code}>
-                <Link
-                  className="cut"
-                  to="/workflows/$project/$name"
-                  params={{ project: run.project ?? "", name: run.workflow ?? "" }}
-                  search={{}}
-                >
-                  {run.workflow}
-                </Link>
+                <WorkflowLink className="cut" project={run.project ?? ""} name={run.workflow ?? ""} />
                 <LastRuns runs={byCode.get(run.workflow_code) ?? []} />
                 <State state={run.state} />
                 <span className="num mute">

@@ -7,6 +7,7 @@ import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
 import { useFilters } from "@/lists/filters";
 import { useMay } from "@/login/rights";
+import { RunLink } from "@/parts/Links";
 import { say, sayFailure } from "@/parts/notices";
 import { Mark } from "@/parts/State";
 import { Ago } from "@/parts/Time";
@@ -56,14 +57,6 @@ function Frame({ state, name, what, at, why, isOutput = false, remark, children 
   );
 }
 
-function RunLink({ id, name }: { id: string; name: string | null | undefined }) {
-  return (
-    <Link to="/runs/$id" params={{ id }} search={{}}>
-      {name ?? id}
-    </Link>
-  );
-}
-
 function WhyButton({ run, task }: { run: string; task?: string | null | undefined }) {
   const { t } = useTranslation("now");
   const { place } = useFilters();
@@ -98,7 +91,7 @@ function Failed({ run }: { run: FailedRun }) {
   return (
     <Frame
       state="FAILURE"
-      name={<RunLink id={run.id} name={run.workflow} />}
+      name={<RunLink id={run.id}>{run.workflow}</RunLink>}
       what={run.task ? t("taskFailed", { task: run.task }) : t("failed")}
       at={run.ended_at}
       why={run.task_reason ?? run.reason}
@@ -143,7 +136,7 @@ function Late({ run }: { run: LateRun }) {
   return (
     <Frame
       state="LATE"
-      name={<RunLink id={run.id} name={run.workflow} />}
+      name={<RunLink id={run.id}>{run.workflow}</RunLink>}
       what={t("later", { time: duration(run.late_s) })}
       at={run.started_at}
       why={t("usually", { elapsed: duration(run.elapsed_s), usual: duration(run.usual_s) })}

@@ -4,9 +4,9 @@ import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tansta
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
-import { useStart } from "@/palette/useStart";
 import { Dialog } from "@/parts/Dialog";
 import { say, sayFailure } from "@/parts/notices";
+import { useStart } from "@/start/useStart";
 
 const TYPED_MS = 300;
 const FILE = "pasted.yaml";

@@ -5,6 +5,7 @@ import type { Schemas } from "@/api/client";
 import { useProject } from "@/app/ProjectSwitch";
 import { slots } from "@/cluster/queries";
 import { Answer, Empty } from "@/parts/Answer";
+import { RunLink } from "@/parts/Links";
 import { Panel } from "@/parts/Panel";
 import { reported } from "@/parts/report";
 import { School } from "@/parts/School";
@@ -87,9 +88,9 @@ function RunningRun({ run, progress, master }: Props) {
   return (
     <li>
       <div className="cut">
-        <Link to="/runs/$id" params={{ id: run.id }} search={{}}>
+        <RunLink id={run.id}>
           <b>{run.workflow ?? run.workflow_code}</b>
-        </Link>
+        </RunLink>
         <small className="cut">
           {t("run", { id: run.id })}
           {said !== "" && ` · ${said}`}

@@ -2,10 +2,10 @@ import { UnstyledButton } from "@mantine/core";
 import { IconSearch } from "@tabler/icons-react";
 import { lazy, Suspense, useEffect } from "react";
 import { useTranslation } from "react-i18next";
+import { IS_MAC } from "@/parts/platform";
 import { closePalette, openPalette, usePaletteMode } from "./open";
 
 const Palette = lazy(() => import("./Palette").then((all) => ({ default: all.Palette })));
-const IS_MAC = /Mac|iPhone|iPad/.test(navigator.platform);
 
 /** In the top bar: what looks like a search field, and opens the palette. So does Ctrl-K anywhere. */
 export function SearchField() {

@@ -22,11 +22,11 @@ import type { Schemas } from "@/api/client";
 import { chooseProject } from "@/app/ProjectSwitch";
 import { PAGES } from "@/app/Rail";
 import { logOut } from "@/login/session";
+import { useStart } from "@/start/useStart";
 import { chooseLanguage, LANGUAGES, type Language } from "@/words/i18n";
 import { type Entry, matching } from "./entries";
 import type { PaletteMode } from "./open";
 import { found, startable } from "./queries";
-import { useStart } from "./useStart";
 
 type Found = Schemas["FoundAnswer"];
 

@@ -1,10 +1,9 @@
 import { Button, type ButtonProps, Tooltip } from "@mantine/core";
-import type { MouseEventHandler, ReactNode } from "react";
+import type { ComponentPropsWithoutRef, ReactNode } from "react";
 
-interface Props extends ButtonProps {
+interface Props extends ButtonProps, Pick<ComponentPropsWithoutRef<"button">, "type" | "onClick"> {
   /** Why it cannot be pressed now; it stays in reach of the keyboard, and says so. */
-  why?: string | null;
-  onClick: MouseEventHandler<HTMLButtonElement>;
+  why?: string | null | undefined;
   children: ReactNode;
   hint?: string;
 }
@@ -18,7 +17,7 @@ export function Act({ why, onClick, children, hint, ...rest }: Props) {
       aria-disabled={isOff || undefined}
       data-disabled={isOff || undefined}
       aria-description={isOff ? why : undefined}
-      onClick={(event) => (isOff ? event.preventDefault() : onClick(event))}
+      onClick={(event) => (isOff ? event.preventDefault() : onClick?.(event))}
     >
       {children}
     </Button>

@@ -1,7 +1,7 @@
 import { CloseButton } from "@mantine/core";
-import { Link } from "@tanstack/react-router";
 import { useSyncExternalStore } from "react";
 import { useTranslation } from "react-i18next";
+import { RunLink } from "@/parts/Links";
 import { dismiss, onNotices, shownNotices } from "./notices";
 
 /** The messages about what buttons did, at the lower edge. */
@@ -15,11 +15,7 @@ export function Notices() {
           <i className="st" data-s={each.isFailure ? "FAILURE" : "SUCCESS"} aria-hidden />
           <div className="grow">
             {each.text} {each.code !== "" && <code>[{each.code}]</code>}{" "}
-            {each.runId !== null && (
-              <Link to="/runs/$id" params={{ id: each.runId }} search={{}}>
-                {t("openRun", { id: each.runId })}
-              </Link>
-            )}
+            {each.runId !== null && <RunLink id={each.runId}>{t("openRun", { id: each.runId })}</RunLink>}
           </div>
           <CloseButton size="sm" aria-label={t("close")} onClick={() => dismiss(each.id)} />
         </div>

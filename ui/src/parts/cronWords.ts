@@ -1,15 +1,6 @@
 /** A crontab in words, in the language of the page. Times always come from the server: these are words only. */
 import cronstrue from "cronstrue/i18n";
-
-const NICKNAMES: Record<string, string> = {
-  "@hourly": "0 * * * *",
-  "@daily": "0 0 * * *",
-  "@midnight": "0 0 * * *",
-  "@weekly": "0 0 * * 0",
-  "@monthly": "0 0 1 * *",
-  "@yearly": "0 0 1 1 *",
-  "@annually": "0 0 1 1 *",
-};
+import { NICKNAMES } from "@/schedules/cron";
 
 /** What a crontab means; the crontab itself if there are no words for it. */
 export function cronWords(crontab: string, language: string): string {

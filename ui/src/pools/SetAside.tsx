@@ -5,7 +5,6 @@ import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
 import { FormDialog } from "@/forms/FormDialog";
 import { useDone } from "@/forms/useDone";
-import { useFocusBack } from "@/forms/useFocusBack";
 import type { Resource } from "./queries";
 
 interface Props {
@@ -18,7 +17,6 @@ interface Props {
 export function SetAside({ pool, resource, onClose }: Props) {
   const { t } = useTranslation("pools");
   const done = useDone("pools");
-  useFocusBack();
   const [reason, setReason] = useState("");
   const aside = useMutation({
     mutationFn: () =>

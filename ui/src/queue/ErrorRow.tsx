@@ -1,13 +1,13 @@
 import { Button, Checkbox, UnstyledButton } from "@mantine/core";
 import { IconChevronDown, IconChevronRight } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
 import { Confirm } from "@/forms/Confirm";
 import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
+import { RunLink } from "@/parts/Links";
 import { say } from "@/parts/notices";
 import { Moment } from "@/parts/Time";
 import { Fix } from "./Fix";
@@ -70,9 +70,7 @@ export function ErrorRow({ error, isChosen, onChoose, isOpen, onOpen }: Props) {
         <td>{t(`type.${error.type}`, { defaultValue: error.type })}</td>
         <td>
           {error.workflow_instance_id ? (
-            <Link to="/runs/$id" params={{ id: error.workflow_instance_id }} search={{}}>
-              {t("run", { id: error.workflow_instance_id })}
-            </Link>
+            <RunLink id={error.workflow_instance_id}>{t("run", { id: error.workflow_instance_id })}</RunLink>
           ) : (
             t("workflowCode", { code: error.workflow_code ?? "–" })
           )}

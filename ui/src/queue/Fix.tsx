@@ -1,14 +1,17 @@
-import { NumberInput, Select, TextInput } from "@mantine/core";
+import { NumberInput, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
 import { FormDialog } from "@/forms/FormDialog";
 import { Pairs } from "@/forms/Pairs";
+import { OptionFields } from "@/forms/StartFields";
 import { useFields } from "@/forms/useFields";
 import { WorkflowSelect } from "@/forms/WorkflowSelect";
-import { correctionOf, PRIORITIES, STRATEGIES, startOf, startParams } from "./correction";
+import { correctionOf, startOf, startParams } from "./correction";
 import type { ErrorCommand } from "./queries";
+
+const OPTIONS = ["priority", "failure_strategy", "worker_group", "environment"] as const;
 
 interface Props {
   error: ErrorCommand;
@@ -51,20 +54,7 @@ export function Fix({ error, onClose, onRetried }: Props) {
             <NumberInput label={t("version")} placeholder={t("newestVersion")} min={1} {...field("version")} />
           </>
         )}
-        <Select
-          label={t("priority")}
-          placeholder={t("asWas")}
-          data={PRIORITIES.map((each) => ({ value: each, label: t(`priority.${each}`) }))}
-          {...field("priority")}
-        />
-        <Select
-          label={t("strategy")}
-          placeholder={t("asWas")}
-          data={STRATEGIES.map((each) => ({ value: each, label: t(`strategy.${each}`) }))}
-          {...field("failure_strategy")}
-        />
-        <TextInput label={t("workerGroup")} placeholder={t("asWas")} {...field("worker_group")} />
-        <TextInput label={t("environment")} placeholder={t("asWas")} {...field("environment")} />
+        <OptionFields field={field} none={t("asWas")} names={OPTIONS} />
         <TextInput className="whole" label={t("startTasks")} description={t("startTasksHelp")} {...field("tasks")} />
         <div className="whole">
           <Pairs label={t("params")} pairs={params} {...ofParams} />

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { Empty } from "@/parts/Answer";
+import { RunLink } from "@/parts/Links";
 import { Panel } from "@/parts/Panel";
 import { Table } from "@/parts/Table";
 import { coarse } from "@/parts/Time";
@@ -77,6 +77,7 @@ function SlotCounts({ queue }: { queue: Queue }) {
 
 function Row({ command, queue, isExplained }: { command: Waiting; queue: Queue; isExplained: boolean }) {
   const { t } = useTranslation("queue");
+  const forms = useTranslation("forms").t;
   const why = useQuery({ ...whyOf(command.id), enabled: isExplained });
   return (
     <tr>
@@ -84,14 +85,12 @@ function Row({ command, queue, isExplained }: { command: Waiting; queue: Queue; 
       <td>{t(`type.${command.type}`, { defaultValue: command.type })}</td>
       <td>
         {command.run_id ? (
-          <Link to="/runs/$id" params={{ id: command.run_id }} search={{}}>
-            {t("run", { id: command.run_id })}
-          </Link>
+          <RunLink id={command.run_id}>{t("run", { id: command.run_id })}</RunLink>
         ) : (
           (command.workflow ?? command.workflow_code ?? "–")
         )}
       </td>
-      <td>{command.priority ? t(`priority.${command.priority}`, { defaultValue: command.priority }) : "–"}</td>
+      <td>{command.priority ? forms(`choice.${command.priority}`, { defaultValue: command.priority }) : "–"}</td>
       <td className="num">{command.age_s == null ? "–" : duration(command.age_s)}</td>
       <td title={t("slotHow", { id: command.id, step: queue.id_step, total: queue.total })}>
         {command.slot == null ? "–" : `${command.slot} / ${queue.total}`}

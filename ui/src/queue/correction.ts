@@ -1,16 +1,14 @@
 /** A refused command while it is corrected: what it asked for as fields, and what is said of them that changed. */
 import { type Pair, pairsOf, valuesOf } from "@/forms/Pairs";
+import { PRIORITIES, STRATEGIES } from "@/forms/startOptions";
 import type { Correction, ErrorCommand } from "./queries";
-
-export const PRIORITIES = ["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"] as const;
-export const STRATEGIES = ["CONTINUE", "END"] as const;
 
 export interface Draft {
   workflow_code: string | null;
   version: number | string;
   params: Pair[];
-  priority: string | null;
-  failure_strategy: string | null;
+  priority: string;
+  failure_strategy: string;
   worker_group: string;
   environment: string;
   tasks: string;
@@ -22,8 +20,8 @@ export function startOf(error: ErrorCommand): Draft {
     workflow_code: error.workflow_code ?? null,
     version: error.workflow_version ?? "",
     params: pairsOf(startParams(error.params) ?? {}),
-    priority: known(PRIORITIES, error.priority),
-    failure_strategy: known(STRATEGIES, error.failure_strategy),
+    priority: known(PRIORITIES, error.priority) ?? "",
+    failure_strategy: known(STRATEGIES, error.failure_strategy) ?? "",
     worker_group: error.worker_group ?? "",
     environment: "",
     tasks: namesOf(error.start_tasks).join(", "),

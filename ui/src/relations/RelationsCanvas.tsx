@@ -9,8 +9,8 @@ import {
   Position,
   ReactFlow,
 } from "@xyflow/react";
+import { WorkflowLink } from "@/parts/Links";
 import "@xyflow/react/dist/base.css";
-import { Link } from "@tanstack/react-router";
 import { memo, useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import { CanvasTools } from "@/editor/CanvasTools";
@@ -110,13 +110,7 @@ function WorkflowNode({ data: { workflow } }: NodeProps<WorkflowNodeType>) {
   return (
     <div className="relation-node" data-missing={!isThere}>
       <Handle type="target" position={Position.Left} isConnectable={false} />
-      {isThere ? (
-        <Link to="/workflows/$project/$name" params={{ project, name }} className="cut nodrag">
-          {name}
-        </Link>
-      ) : (
-        <b className="cut">{name}</b>
-      )}
+      {isThere ? <WorkflowLink className="cut nodrag" project={project} name={name} /> : <b className="cut">{name}</b>}
       <small className="cut">{isThere ? project : t("missing")}</small>
       <Handle type="source" position={Position.Right} isConnectable={false} />
     </div>

@@ -1,5 +1,5 @@
-import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
+import { WorkflowLink } from "@/parts/Links";
 import { Table } from "@/parts/Table";
 import type { RelationGraph } from "./model";
 
@@ -18,10 +18,7 @@ export function RelationsTable({ graph }: { graph: RelationGraph }) {
     const { project, name } = workflow;
     return (
       <>
-        <Link to="/workflows/$project/$name" params={{ project, name }}>
-          {name}
-        </Link>{" "}
-        <span className="mute">{project}</span>
+        <WorkflowLink project={project} name={name} /> <span className="mute">{project}</span>
       </>
     );
   };

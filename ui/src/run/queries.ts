@@ -62,15 +62,17 @@ export function whyOf(id: string, task: string | null) {
   };
 }
 
-/** The version of the workflow that a run executes. */
-export function specOf(code: string, version: number) {
+/** A version of a workflow; undefined = the newest. */
+export function specOf(code: string, version: number | undefined) {
   return {
-    queryKey: ["workflow", code, "version", version],
+    queryKey: ["workflow", code, "version", version ?? "newest"],
     queryFn: () =>
-      api.GET("/api/v1/workflow-definitions/{code}/versions/{version}", {
-        params: { path: { code, version: String(version) } },
-      }),
-    staleTime: Number.POSITIVE_INFINITY,
+      version === undefined
+        ? api.GET("/api/v1/workflow-definitions/{code}", { params: { path: { code } } })
+        : api.GET("/api/v1/workflow-definitions/{code}/versions/{version}", {
+            params: { path: { code, version: String(version) } },
+          }),
+    ...(version !== undefined && { staleTime: Number.POSITIVE_INFINITY }),
   };
 }
 

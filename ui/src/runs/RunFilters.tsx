@@ -20,6 +20,14 @@ export function RunFilters({ filters }: { filters: Filters }) {
   const workflows = useQuery(workflowNames(useProject()));
   const masters = useQuery(slots);
   const found = useQuery(workers);
+  const text = (word: "workflow" | "master" | "worker", known: { name: string }[] = []) => (
+    <TextChip
+      name={t(word)}
+      value={textOf(search, word)}
+      known={known.map((each) => each.name)}
+      onChange={(value) => change({ [word]: value })}
+    />
+  );
   return (
     <FilterBar filters={filters} hint={t("searchHint")}>
       <TimeChip search={search} onChange={change} />
@@ -31,12 +39,7 @@ export function RunFilters({ filters }: { filters: Filters }) {
         text={(state) => parts(`state.${state}`)}
         onChange={(state) => change({ state })}
       />
-      <TextChip
-        name={t("workflow")}
-        value={textOf(search, "workflow")}
-        known={workflows.data?.items.map((each) => each.name) ?? []}
-        onChange={(workflow) => change({ workflow })}
-      />
+      {text("workflow", workflows.data?.items)}
       <ChoiceChip
         name={t("trigger")}
         all={TRIGGERS}
@@ -45,18 +48,8 @@ export function RunFilters({ filters }: { filters: Filters }) {
         text={(trigger) => t(`trigger.${trigger}`)}
         onChange={(trigger) => change({ trigger })}
       />
-      <TextChip
-        name={t("master")}
-        value={textOf(search, "master")}
-        known={masters.data?.masters.map((each) => each.name) ?? []}
-        onChange={(master) => change({ master })}
-      />
-      <TextChip
-        name={t("worker")}
-        value={textOf(search, "worker")}
-        known={found.data?.items.map((each) => each.name) ?? []}
-        onChange={(worker) => change({ worker })}
-      />
+      {text("master", masters.data?.masters)}
+      {text("worker", found.data?.items)}
       {textsOf(search, "parameter").map((each) => (
         <TextChip
           key={each}

@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";
 import { slots } from "@/cluster/queries";
+import { CopyId, RunLink, WorkflowLink } from "@/parts/Links";
 import { reported } from "@/parts/report";
 import { School } from "@/parts/School";
 import { State } from "@/parts/State";
@@ -79,20 +79,11 @@ export function RunTable({ runs, selection, onSelect, at, onGo }: Props) {
               />
             </td>
             <td className="id">
-              <Link to="/runs/$id" params={{ id: run.id }} search={{}}>
-                {run.id}
-              </Link>
+              <RunLink id={run.id} /> <CopyId id={run.id} />
             </td>
             <td className="name">
               {run.workflow ? (
-                <Link
-                  to="/workflows/$project/$name"
-                  params={{ project: run.project ?? "", name: run.workflow }}
-                  search={{}}
-                  title={run.workflow}
-                >
-                  {run.workflow}
-                </Link>
+                <WorkflowLink project={run.project ?? ""} name={run.workflow} />
               ) : (
                 <span className="mute">{t("workflowGone")}</span>
               )}
@@ -138,11 +129,7 @@ function TriggerOf({ run }: { run: Run }) {
   const { t } = useTranslation("runs");
   const above = run.parent_id ?? run.started_by_id;
   if (above)
-    return (
-      <Link to="/runs/$id" params={{ id: above }} search={{}}>
-        {t(run.parent_id || run.started_by_task ? "byRun" : "byEnd", { id: above })}
-      </Link>
-    );
+    return <RunLink id={above}>{t(run.parent_id || run.started_by_task ? "byRun" : "byEnd", { id: above })}</RunLink>;
   const word =
     run.command_type === "SCHEDULER" ? "SCHEDULE" : run.command_type === "COMPLEMENT_DATA" ? "BACKFILL" : "HAND";
   return (

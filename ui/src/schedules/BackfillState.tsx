@@ -1,6 +1,5 @@
 import { IconPlayerPause, IconPlayerPlay, IconPlayerStop, IconRefresh } from "@tabler/icons-react";
 import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { api, type Schemas } from "@/api/client";
 import { queries } from "@/api/queries";
@@ -8,6 +7,7 @@ import { useProject } from "@/app/ProjectSwitch";
 import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer } from "@/parts/Answer";
+import { RunLink } from "@/parts/Links";
 import { say, sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
 import { State } from "@/parts/State";
@@ -170,15 +170,7 @@ function ChainRow({ at, run, state, why = "" }: ChainProps) {
   return (
     <tr>
       <td>{at.replace("T", " ")}</td>
-      <td className="num">
-        {run === null ? (
-          "–"
-        ) : (
-          <Link to="/runs/$id" params={{ id: run }} search={{}}>
-            {run}
-          </Link>
-        )}
-      </td>
+      <td className="num">{run === null ? "–" : <RunLink id={run} />}</td>
       <td>
         <State state={state} />
       </td>

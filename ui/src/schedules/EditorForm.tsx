@@ -6,9 +6,12 @@ import { useTranslation } from "react-i18next";
 import { ApiProblem, api, match } from "@/api/client";
 import { useProject } from "@/app/ProjectSwitch";
 import { faultAt, faultBeside } from "@/forms/faults";
-import { valuesOf } from "@/forms/Pairs";
+import { Pairs, valuesOf } from "@/forms/Pairs";
 import { Refusal } from "@/forms/Refusal";
+import { StartFields } from "@/forms/StartFields";
 import { Submit } from "@/forms/Submit";
+import { OPTIONS } from "@/forms/startOptions";
+import { useFields } from "@/forms/useFields";
 import { WorkflowSelect } from "@/forms/WorkflowSelect";
 import { ZoneSelect } from "@/forms/ZoneSelect";
 import { useWhyNot } from "@/login/rights";
@@ -17,20 +20,10 @@ import { FireTimes } from "./FireTimes";
 import { MisfireFields } from "./MisfireFields";
 import { changedSchedules, type Detail, previewOf } from "./queries";
 import { RuleFields } from "./RuleFields";
-import { StartFields } from "./StartFields";
 
 const TYPING_MS = 300;
 /** The fields that show what is wrong with them. */
-const SHOWN = [
-  "cron",
-  "time_zone",
-  "start_time",
-  "end_time",
-  "misfire_grace_s",
-  "params",
-  "worker_group",
-  "environment",
-];
+const SHOWN = ["cron", "time_zone", "start_time", "end_time", "misfire_grace_s", "params", ...OPTIONS];
 
 interface Props {
   schedule?: Detail;
@@ -45,7 +38,7 @@ export function EditorForm({ schedule, before, onClose }: Props) {
   // What was read when the form was opened: a change of somebody else behind it must be refused, not replaced.
   const [first] = useState(before);
   const [read] = useState(schedule);
-  const [draft, setDraft] = useState(before);
+  const { values: draft, change, fieldsOf } = useFields(before);
   const whyNot = useWhyNot("EDITOR", schedule?.project ?? project);
   // As text, since an equal object is another value.
   const [tried] = useDebouncedValue(JSON.stringify(ruleOf(draft)), TYPING_MS);
@@ -56,7 +49,7 @@ export function EditorForm({ schedule, before, onClose }: Props) {
     await changedSchedules();
     onClose();
   }
-  const change = (to: Partial<Draft>) => setDraft((shown) => ({ ...shown, ...to }));
+  const field = fieldsOf(saving.error);
   const fault = (field: string) => faultAt(saving.error, field);
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -76,29 +69,14 @@ export function EditorForm({ schedule, before, onClose }: Props) {
         )}
         <RuleFields cron={draft.cron} onChange={(cron) => change({ cron })} fault={ruleFault ?? fault("cron")} />
         <div className="fields">
-          <ZoneSelect
-            label={t("zone")}
-            value={draft.time_zone}
-            onChange={(time_zone) => change({ time_zone })}
-            error={fault("time_zone")}
-          />
-          <TextInput
-            type="datetime-local"
-            label={t("start")}
-            value={draft.start}
-            error={fault("start_time")}
-            onChange={(event) => change({ start: event.currentTarget.value })}
-          />
-          <TextInput
-            type="datetime-local"
-            label={t("end")}
-            value={draft.end}
-            error={fault("end_time")}
-            onChange={(event) => change({ end: event.currentTarget.value })}
-          />
+          <ZoneSelect label={t("zone")} {...field("time_zone")} />
+          <TextInput type="datetime-local" label={t("start")} {...field("start_time")} />
+          <TextInput type="datetime-local" label={t("end")} {...field("end_time")} />
         </div>
         <MisfireFields draft={draft} onChange={change} fault={fault("misfire_grace_s")} />
-        <StartFields draft={draft} onChange={change} fault={fault} />
+        <StartFields field={field} options={draft} isUsed={draft.params.length > 0}>
+          <Pairs label={t("params")} {...field("params")} pairs={draft.params} />
+        </StartFields>
         <Checkbox
           label={t("fireAtOnce")}
           checked={draft.state === "ONLINE"}
@@ -123,8 +101,8 @@ export function EditorForm({ schedule, before, onClose }: Props) {
   );
 }
 
-function ruleOf({ cron, time_zone, start, end }: Draft) {
-  return { cron: cron.trim() || "?", time_zone, start_time: start || null, end_time: end || null };
+function ruleOf({ cron, time_zone, start_time, end_time }: Draft) {
+  return { cron: cron.trim() || "?", time_zone, start_time: start_time || null, end_time: end_time || null };
 }
 
 function isOutdated(error: Error | null): boolean {

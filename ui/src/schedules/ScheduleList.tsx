@@ -8,6 +8,7 @@ import { Refusal } from "@/forms/Refusal";
 import { useWhyNot } from "@/login/rights";
 import { Answer, Empty } from "@/parts/Answer";
 import { cronWords } from "@/parts/cronWords";
+import { WorkflowLink } from "@/parts/Links";
 import { say, sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
 import { Table } from "@/parts/Table";
@@ -96,13 +97,7 @@ function Row({ schedule, search, onChange }: RowProps) {
         </td>
         <td>
           {schedule.project && schedule.workflow ? (
-            <Link
-              to="/workflows/$project/$name"
-              params={{ project: schedule.project, name: schedule.workflow }}
-              search={{}}
-            >
-              {schedule.workflow}
-            </Link>
+            <WorkflowLink project={schedule.project} name={schedule.workflow} />
           ) : (
             <span className="mute">{name}</span>
           )}

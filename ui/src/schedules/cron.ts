@@ -13,7 +13,7 @@ export interface Choices {
 }
 
 export const USUAL: Choices = { unit: "days", every: 5, minute: 0, hour: 5, weekdays: [1, 2, 3, 4, 5], day: "1" };
-const NICKNAMES: Record<string, string> = {
+export const NICKNAMES: Record<string, string> = {
   "@hourly": "0 * * * *",
   "@daily": "0 0 * * *",
   "@midnight": "0 0 * * *",

@@ -1,26 +1,21 @@
 /** A schedule while it is edited, as the fields have it. */
 import { type Pair, pairsOf, valuesOf } from "@/forms/Pairs";
+import { optionsOf, type StartOptions, sentOptions } from "@/forms/startOptions";
 import type { Change, Detail } from "./queries";
 
 export const MISFIRES = ["FIRE_ONCE", "FIRE_ALL", "SKIP"] as const;
-export const PRIORITIES = ["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"] as const;
-export const STRATEGIES = ["CONTINUE", "END"] as const;
 const GRACE_S = 60;
 
-export interface Draft {
+export interface Draft extends StartOptions {
   code: string | null;
   cron: string;
   time_zone: string;
-  start: string;
-  end: string;
+  start_time: string;
+  end_time: string;
   misfire: (typeof MISFIRES)[number];
   grace_s: number;
   state: "ONLINE" | "OFFLINE";
   params: Pair[];
-  priority: string | null;
-  failure_strategy: string | null;
-  worker_group: string;
-  environment: string;
 }
 
 /** What the fields of a new schedule have at first. */
@@ -29,16 +24,13 @@ export function newDraft(code: string | null, zone: string): Draft {
     code,
     cron: "0 0 5 * * ?",
     time_zone: zone,
-    start: "",
-    end: "",
+    start_time: "",
+    end_time: "",
     misfire: "FIRE_ONCE",
     grace_s: GRACE_S,
     state: "ONLINE",
     params: [],
-    priority: null,
-    failure_strategy: null,
-    worker_group: "",
-    environment: "",
+    ...optionsOf(),
   };
 }
 
@@ -48,16 +40,13 @@ export function draftOf(found: Detail): Draft {
     code: found.workflow_code,
     cron: found.crontab,
     time_zone: found.time_zone,
-    start: localTime(found.start_time, found.time_zone),
-    end: localTime(found.end_time, found.time_zone),
+    start_time: localTime(found.start_time, found.time_zone),
+    end_time: localTime(found.end_time, found.time_zone),
     misfire: MISFIRES.find((each) => each === found.misfire) ?? "FIRE_ONCE",
     grace_s: found.misfire_grace_s ?? GRACE_S,
     state: found.state,
     params: pairsOf(found.params),
-    priority: found.priority ?? null,
-    failure_strategy: found.failure_strategy ?? null,
-    worker_group: found.worker_group ?? "",
-    environment: found.environment ?? "",
+    ...optionsOf(found),
   };
 }
 
@@ -89,14 +78,11 @@ export function sentOf(draft: Draft) {
   return {
     cron: draft.cron.trim(),
     time_zone: draft.time_zone,
-    start_time: draft.start || null,
-    end_time: draft.end || null,
+    start_time: draft.start_time || null,
+    end_time: draft.end_time || null,
     misfire: draft.misfire,
     misfire_grace_s: draft.grace_s,
     state: draft.state,
-    priority: draft.priority as Change["priority"],
-    failure_strategy: draft.failure_strategy as Change["failure_strategy"],
-    worker_group: draft.worker_group.trim() || null,
-    environment: draft.environment.trim() || null,
+    ...sentOptions(draft),
   };
 }

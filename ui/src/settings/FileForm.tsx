@@ -6,7 +6,6 @@ import { api, type Schemas } from "@/api/client";
 import { queries } from "@/api/queries";
 import { FormDialog } from "@/forms/FormDialog";
 import { faultAt } from "@/forms/faults";
-import { useFocusBack } from "@/forms/useFocusBack";
 import { count } from "@/parts/time";
 import { BYTES_MAX, base64Of } from "./fileContent";
 
@@ -23,7 +22,6 @@ interface Props {
 /** Uploads files into a folder of a project, or one in place of the file at `path`. */
 export function FileForm({ project, path, onClose, onSaved }: Props) {
   const { t } = useTranslation("settings");
-  useFocusBack();
   const isNew = path === "";
   const [chosen, setChosen] = useState<File[]>([]);
   const [folder, setFolder] = useState("");

@@ -1,6 +1,6 @@
 import { TextInput } from "@mantine/core";
 import { keepPreviousData, useInfiniteQuery, useMutation } from "@tanstack/react-query";
-import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useNavigate, useSearch } from "@tanstack/react-router";
 import { Fragment, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, type Schemas } from "@/api/client";
@@ -11,6 +11,7 @@ import { useDone } from "@/forms/useDone";
 import { useMay } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
+import { WorkflowLink } from "@/parts/Links";
 import { More } from "@/parts/More";
 import { sayFailure, sayIncomplete } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
@@ -155,9 +156,7 @@ function Outdated({ project, names }: { project: string; names: readonly string[
       {names.map((name, place) => (
         <Fragment key={name}>
           {place > 0 && ", "}
-          <Link to="/workflows/$project/$name" params={{ project, name }} search={{}}>
-            {name}
-          </Link>
+          <WorkflowLink project={project} name={name} />
         </Fragment>
       ))}
     </>

@@ -16,6 +16,7 @@ import { Files } from "./Files";
 import { Keep } from "./Keep";
 import { Limits } from "./Limits";
 import { Members } from "./Members";
+import { projectOf } from "./queries";
 import { SaveProject, useSaveProject } from "./useSaveProject";
 
 /** One project: the parameters and files that its workflows share, its members, what it may use, and its end. */
@@ -24,11 +25,7 @@ export function Project({ name, onGone }: { name: string; onGone: () => void }) 
   const whyNot = useWhyNot("ADMIN");
   const [isDeleting, setIsDeleting] = useState(false);
   const path = { name };
-  const found = useQuery({
-    queryKey: ["projects", "one", name],
-    queryFn: () => api.GET("/api/v1/projects/{name}", { params: { path } }),
-    refetchOnWindowFocus: false,
-  });
+  const found = useQuery(projectOf(name));
   const done = useDone("projects");
   const remove = useMutation({
     mutationFn: () => api.DELETE("/api/v1/projects/{name}", { params: { path } }),

@@ -8,6 +8,15 @@ export const projectList = queryOptions({
   queryFn: () => api.GET("/api/v1/projects", { params: { query: { limit: 1000 } } }),
 });
 
+/** One project, with the parameters that its workflows share. */
+export function projectOf(name: string) {
+  return queryOptions({
+    queryKey: ["projects", "one", name],
+    queryFn: () => api.GET("/api/v1/projects/{name}", { params: { path: { name } } }),
+    refetchOnWindowFocus: false,
+  });
+}
+
 /** Their names. */
 export const projectNames = queryOptions({ ...projectList, select: (page) => page.items.map((each) => each.name) });
 

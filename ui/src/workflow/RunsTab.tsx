@@ -4,6 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Answer, Empty } from "@/parts/Answer";
+import { RunLink } from "@/parts/Links";
 import { State } from "@/parts/State";
 import { Table } from "@/parts/Table";
 import { Moment } from "@/parts/Time";
@@ -42,9 +43,7 @@ export function RunsTab({ project, name }: { project: string; name: string }) {
               {data.items.map(({ id, state, version, started_at, took_s, reason }) => (
                 <tr key={id}>
                   <td className="num">
-                    <Link to="/runs/$id" params={{ id }}>
-                      {id}
-                    </Link>
+                    <RunLink id={id} />
                   </td>
                   <td>
                     <State state={state} />

@@ -11,6 +11,7 @@ import { useMay } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer, Failure } from "@/parts/Answer";
 import { Dialog } from "@/parts/Dialog";
+import { WorkflowLink } from "@/parts/Links";
 import { say, sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
 import { saveFile } from "@/parts/saveFile";
@@ -103,11 +104,7 @@ function RelationsPanel({ code, hasWebhook }: { code: string; hasWebhook: boolea
                   {relations[kind].length === 0 && <span className="mute">{t("none")}</span>}
                   {relations[kind].map((each) => {
                     const { project, name } = other(kind, each);
-                    return (
-                      <Link key={`${each.task} ${name}`} to="/workflows/$project/$name" params={{ project, name }}>
-                        {name}
-                      </Link>
-                    );
+                    return <WorkflowLink key={`${each.task} ${name}`} project={project} name={name} />;
                   })}
                 </dd>
               </div>

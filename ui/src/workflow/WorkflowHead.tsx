@@ -7,15 +7,15 @@ import { useTranslation } from "react-i18next";
 import { isGone } from "@/api/queries";
 import type { Head, Source } from "@/editor/queries";
 import type { Editing } from "@/editor/useEditing";
-import { useMay } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { LastRuns } from "@/parts/LastRuns";
 import { say, sayFailure } from "@/parts/notices";
 import { duration } from "@/parts/time";
+import { RunDialog } from "@/start/RunDialog";
+import { useNoRun } from "@/start/useNoRun";
 import { ClashStrip } from "./ClashStrip";
 import { PublishDialog } from "./PublishDialog";
 import { lastRunsOf } from "./queries";
-import { RunDialog } from "./RunDialog";
 import { TABS, type Tab } from "./search";
 import type { DraftOf } from "./useDraft";
 
@@ -33,17 +33,9 @@ export function WorkflowHead({ project, name, tab, editing, draft, mayEdit }: Pr
   const { t } = useTranslation("workflow");
   const [isClashSeen, setIsClashSeen] = useState(false);
   const [isStarting, setIsStarting] = useState(false);
-  const mayRun = useMay("OPERATOR", project);
   const source = isGone(draft.source.error) ? undefined : draft.source.data;
   const head = source?.head ?? null;
-  const noRun =
-    head === null
-      ? t("runNew")
-      : head.release_state === "OFFLINE"
-        ? t("runOffline")
-        : !mayRun
-          ? t("runRole", { project })
-          : null;
+  const noRun = useNoRun(project, head?.release_state);
   const isEditor = tab === "graph" || tab === "settings";
   return (
     <header className="workflow-head">
@@ -112,7 +104,7 @@ export function WorkflowHead({ project, name, tab, editing, draft, mayEdit }: Pr
       {draft.clash !== null && mayEdit && (
         <ClashStrip clash={draft.clash} draft={draft} text={editing.text} isSeen={isClashSeen} onSee={setIsClashSeen} />
       )}
-      {isStarting && head !== null && <RunDialog head={head} onClose={() => setIsStarting(false)} />}
+      {isStarting && head !== null && <RunDialog code={head.code} name={name} onClose={() => setIsStarting(false)} />}
     </header>
   );
 }

@@ -1,13 +1,18 @@
 import { Checkbox } from "@mantine/core";
+import { IconPlayerPlay } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
-import { Fragment } from "react";
+import { Fragment, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";
+import { Act } from "@/parts/Act";
 import { cronWords } from "@/parts/cronWords";
 import { LastRuns } from "@/parts/LastRuns";
+import { WorkflowLink } from "@/parts/Links";
 import { Table } from "@/parts/Table";
 import { Moment } from "@/parts/Time";
 import { duration } from "@/parts/time";
+import { RunDialog } from "@/start/RunDialog";
+import { useNoRun } from "@/start/useNoRun";
 import type { Schedule, Workflow } from "./queries";
 
 type Bars = Schemas["RunsOfWorkflow"];
@@ -65,7 +70,8 @@ export function WorkflowTable(props: Props) {
         <tr key={`${draft.project}/${draft.name}`}>
           <td className="check" />
           <td>
-            <NameLink project={draft.project} name={draft.name} /> <span className="tag draft">{t("newDraft")}</span>
+            <WorkflowLink project={draft.project} name={draft.name} className="strong" />{" "}
+            <span className="tag draft">{t("newDraft")}</span>
           </td>
           {hasProject && <td className="soft">{draft.project}</td>}
           <td colSpan={4} className="mute">
@@ -89,7 +95,7 @@ export function WorkflowTable(props: Props) {
               />
             </td>
             <td>
-              <NameLink project={workflow.project} name={workflow.name} />{" "}
+              <WorkflowLink project={workflow.project} name={workflow.name} className="strong" />{" "}
               {workflow.release_state === "OFFLINE" && <span className="tag">{t("offline")}</span>}{" "}
               {drafts.has(`${workflow.project}/${workflow.name}`) && <span className="tag draft">{t("draft")}</span>}{" "}
               {workflow.tags?.map((tag) => (
@@ -123,6 +129,7 @@ export function WorkflowTable(props: Props) {
             </td>
             <td className="soft">
               {workflow.saved_by} {workflow.saved_at != null && <Moment at={workflow.saved_at} />}
+              <RunIt workflow={workflow} />
             </td>
           </tr>
         );
@@ -131,11 +138,25 @@ export function WorkflowTable(props: Props) {
   );
 }
 
-function NameLink({ project, name }: { project: string; name: string }) {
+/** Starts a workflow; in its row where the pointer or the focus is. */
+function RunIt({ workflow: { code, name, project, release_state } }: { workflow: Workflow }) {
+  const { t } = useTranslation("start");
+  const [isAsked, setIsAsked] = useState(false);
   return (
-    <Link to="/workflows/$project/$name" params={{ project, name }} className="strong">
-      {name}
-    </Link>
+    <>
+      <Act
+        size="compact-xs"
+        variant="default"
+        className="on-hover run-it"
+        aria-label={t("runName", { name })}
+        leftSection={<IconPlayerPlay size={12} aria-hidden />}
+        why={useNoRun(project, release_state)}
+        onClick={() => setIsAsked(true)}
+      >
+        {t("run")}
+      </Act>
+      {isAsked && <RunDialog code={code} name={name} onClose={() => setIsAsked(false)} />}
+    </>
   );
 }
 

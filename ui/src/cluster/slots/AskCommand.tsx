@@ -1,9 +1,9 @@
 import { TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiProblem } from "@/api/client";
+import { RunLink } from "@/parts/Links";
 import { commandSlot } from "../queries";
 import { useClusterSearch } from "../search";
 
@@ -48,11 +48,7 @@ export function AskCommand() {
             {data.slot_then && data.slot_then !== (data.slot ?? data.taken_slot) && (
               <span className="mute"> {t("before", { slot: data.slot_then, owner: data.owner_then })}</span>
             )}{" "}
-            {data.run_id && (
-              <Link to="/runs/$id" params={{ id: data.run_id }}>
-                {t("openRun", { id: data.run_id })}
-              </Link>
-            )}
+            {data.run_id && <RunLink id={data.run_id}>{t("openRun", { id: data.run_id })}</RunLink>}
           </>
         )}
       </output>

@@ -1,6 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";
+import { RunLink } from "@/parts/Links";
 
 /** An event of a run as a sentence. */
 export function EventText({ event }: { event: Schemas["StoryEventAnswer"] }) {
@@ -26,11 +27,7 @@ export function EventText({ event }: { event: Schemas["StoryEventAnswer"] }) {
       )}
       {(event.attempt ?? 1) > 1 && <span className="mute"> · {t("attemptNo", { number: event.attempt })}</span>}
       {event.reason && <span className="soft">: {event.reason}</span>}{" "}
-      {event.child_id && (
-        <Link to="/runs/$id" params={{ id: event.child_id }}>
-          {t("open")}
-        </Link>
-      )}
+      {event.child_id && <RunLink id={event.child_id}>{t("open")}</RunLink>}
       {event.kind === "TASK_ENDED" && event.task && (
         <Link to="." search={{ tab: "logs", task: event.task, attempt: event.task_id ?? undefined }}>
           {t("log")}

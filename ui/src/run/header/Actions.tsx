@@ -14,12 +14,12 @@ import {
   IconRotateClockwise,
 } from "@tabler/icons-react";
 import { useTranslation } from "react-i18next";
+import { RunDialog } from "@/start/RunDialog";
 import { useRun } from "../context";
-import { isFailed, isLivingStream } from "../model";
+import { isFailed, isLivingStream, valuesOf } from "../model";
 import { MenuDeed } from "../tasks/TaskMenu";
 import { Deed } from "./Deed";
 import { keeps, runNewest } from "./newest";
-import { ParametersDialog } from "./ParametersDialog";
 
 const ICON = { size: 16, stroke: 1.5, "aria-hidden": true } as const;
 
@@ -119,7 +119,15 @@ export function Actions() {
           </MenuDeed>
         </Menu.Dropdown>
       </Menu>
-      {asks && <ParametersDialog run={run} close={close} />}
+      {asks && (
+        <RunDialog
+          code={run.workflow_code}
+          name={run.workflow ?? run.workflow_code}
+          version={run.version}
+          values={valuesOf(run.params)}
+          onClose={close}
+        />
+      )}
     </div>
   );
 }

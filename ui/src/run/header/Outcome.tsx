@@ -2,6 +2,7 @@ import { CloseButton } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { ApiProblem } from "@/api/client";
+import { RunLink } from "@/parts/Links";
 import type { Changed } from "./changes";
 import { keeps } from "./newest";
 
@@ -43,9 +44,7 @@ export function Outcome({ changed, error, version, close }: Props) {
               command.older_below?.map((below) => (
                 <span key={below.id}>
                   {" "}
-                  <Link to="/runs/$id" params={{ id: below.id }}>
-                    {t("child", { workflow: below.workflow, id: below.id })}
-                  </Link>{" "}
+                  <RunLink id={below.id}>{t("child", { workflow: below.workflow, id: below.id })}</RunLink>{" "}
                   {t("belowKeeps", { version: below.version, newest: below.newest })}
                 </span>
               ))}

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type CSSProperties, Fragment } from "react";
 import { useTranslation } from "react-i18next";
+import { CopyId, RunLink, WorkflowLink } from "@/parts/Links";
 import { School } from "@/parts/School";
 import { styleOf } from "@/parts/State";
 import { Moment, useNow } from "@/parts/Time";
@@ -27,14 +28,8 @@ export function RunHeader() {
     <header className="run-head">
       <nav className="crumb" aria-label={t("where")}>
         <Link to="/runs">{t("runs")}</Link> /{" "}
-        {run.project && run.workflow ? (
-          <Link to="/workflows/$project/$name" params={{ project: run.project, name: run.workflow }}>
-            {workflow}
-          </Link>
-        ) : (
-          workflow
-        )}{" "}
-        / {run.id}
+        {run.project && run.workflow ? <WorkflowLink project={run.project} name={run.workflow} /> : workflow} / {run.id}{" "}
+        <CopyId id={run.id} />
       </nav>
       <div className="run-title">
         <h1>
@@ -146,9 +141,7 @@ function Triggered() {
       {triggered.slice(-TRIGGERED_MAX).map(({ id, workflow }, place) => (
         <Fragment key={id}>
           {place > 0 && ", "}
-          <Link to="/runs/$id" params={{ id }}>
-            {t("child", { id, workflow: workflow ?? "" })}
-          </Link>
+          <RunLink id={id}>{t("child", { id, workflow: workflow ?? "" })}</RunLink>
         </Fragment>
       ))}
       {triggered.length > TRIGGERED_MAX && ` ${t("moreChildren", { count: triggered.length - TRIGGERED_MAX })}`}

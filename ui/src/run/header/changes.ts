@@ -10,7 +10,6 @@ const WAIT = { query: { wait: 5 } };
 export type Change =
   | { do: "pause" | "resume" | "stop" }
   | { do: "rerun"; what: Partial<Schemas["RerunRun"]> }
-  | { do: "start"; params: Record<string, string> }
   | { do: "mark"; attempt: string }
   | { do: "restart"; tasks: string[] };
 
@@ -45,11 +44,6 @@ async function ask(run: RunPage, change: Change): Promise<Schemas["CommandAsked"
         params,
         body: { failed: false, tasks: [], newest: false, ...change.what },
       });
-    case "start":
-      return api.POST("/api/v1/workflow-definitions/{code}/runs", {
-        params: { path: { code: run.workflow_code }, ...WAIT },
-        body: { params: change.params, version: run.version, tasks: [], dry_run: false },
-      });
     case "restart":
       await api.POST("/api/v1/workflow-instances/{id}/restart-streams", {
         params: { path: { id: run.id } },
@@ -74,35 +68,20 @@ export interface WhyNot {
 
 /** What stands in the way of each change, by the state of the run and the role of the reader. */
 export function whyNot(state: string, mayOperate: boolean): WhyNot {
-  if (!mayOperate)
-    return {
-      pause: "not.role",
-      resume: "not.role",
-      stop: "not.role",
-      rerun: "not.role",
-      failed: "not.role",
-      restart: "not.role",
-    };
+  if (!mayOperate) {
+    const no = "not.role";
+    return { pause: no, resume: no, stop: no, rerun: no, failed: no, restart: no };
+  }
   const isEnded = ENDED.includes(state);
   const rerun = isEnded ? null : "not.stillRuns";
+  const stop = isEnded ? "not.ended" : state === "READY_STOP" ? "not.stopping" : null;
+  const pause = stop ?? (state === "READY_PAUSE" ? "not.pausing" : null);
   return {
-    pause: isEnded
-      ? "not.ended"
-      : state === "READY_PAUSE"
-        ? "not.pausing"
-        : state === "READY_STOP"
-          ? "not.stopping"
-          : null,
-    stop: isEnded ? "not.ended" : state === "READY_STOP" ? "not.stopping" : null,
+    pause,
+    stop,
     resume: state === "PAUSE" || state === "STOP" ? null : "not.notPaused",
     rerun,
-    restart: isEnded
-      ? "not.ended"
-      : state === "READY_PAUSE"
-        ? "not.pausing"
-        : state === "READY_STOP"
-          ? "not.stopping"
-          : null,
+    restart: pause,
     failed: rerun ?? (state === "FAILURE" ? null : "not.noFailure"),
   };
 }

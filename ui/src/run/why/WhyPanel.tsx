@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { Answer } from "@/parts/Answer";
+import { RunLink } from "@/parts/Links";
 import { Panel } from "@/parts/Panel";
 import { Sentence } from "@/parts/Sentence";
 import { Mark } from "@/parts/State";
@@ -106,9 +107,7 @@ function InLine({ id }: { id: string }) {
         {shown.map((each) => (
           <li key={each.id}>
             <Mark state={each.state} />
-            <Link to="/runs/$id" params={{ id: each.id }}>
-              {each.id}
-            </Link>
+            <RunLink id={each.id} />
           </li>
         ))}
         {older && <li>{t("olderCommand", { id: older })}</li>}
@@ -182,9 +181,7 @@ function Children({ task }: { task: TaskView }) {
       {own.slice(-CHILDREN_MAX).map((child) => (
         <li key={child.id}>
           <Mark state={child.state} />
-          <Link to="/runs/$id" params={{ id: child.id }}>
-            {t("child", { workflow: child.workflow ?? "", id: child.id })}
-          </Link>
+          <RunLink id={child.id}>{t("child", { workflow: child.workflow ?? "", id: child.id })}</RunLink>
         </li>
       ))}
       {own.length > CHILDREN_MAX && <li className="mute">{t("moreChildren", { count: own.length - CHILDREN_MAX })}</li>}

@@ -57,8 +57,28 @@ export function choicesOf({ type, choices }: Parameter): string[] {
   return choices.length === 0 && type === "BOOLEAN" ? ["true", "false"] : choices;
 }
 
+/** The values of a run, as its fields begin: those that have a field, and the others. */
+export interface Given {
+  typed: Record<string, string | undefined>;
+  others: Record<string, string>;
+}
+
+/** `values` by their fields; those that every run of the project has, and what stands for a secret, are not given. */
+export function givenBy(
+  values: Record<string, string>,
+  parameters: Parameter[],
+  shared: Record<string, string>,
+): Given {
+  const fields = new Map(parameters.map((each) => [each.name, each]));
+  const all = Object.entries(values).filter(([name]) => fields.get(name)?.type !== "SECRET");
+  return {
+    typed: Object.fromEntries(all.filter(([name]) => fields.has(name))),
+    others: Object.fromEntries(all.filter(([name, value]) => !fields.has(name) && shared[name] !== value)),
+  };
+}
+
 /** What a start gives: the values that are not the default. */
-export function valuesGiven(parameters: Parameter[], typed: Record<string, string>): Record<string, string> {
+export function valuesGiven(parameters: Parameter[], typed: Given["typed"]): Record<string, string> {
   const changed = parameters.filter(({ name, standard = "" }) => (typed[name] ?? standard) !== standard);
   return Object.fromEntries(changed.map(({ name }) => [name, typed[name] ?? ""]));
 }

@@ -9,22 +9,25 @@ interface Props {
   /** As it was typed; undefined = the default counts. */
   typed: string | undefined;
   error: string | undefined;
+  /** Whether it gets the focus when the dialog opens. */
+  isFirst: boolean;
   onChange: (typed: string | undefined) => void;
 }
 
 /** One parameter of a start, as its type asks for, filled with its default. */
-export function ParameterField({ parameter, typed, error, onChange }: Props) {
-  const { t } = useTranslation("workflow");
+export function ParameterField({ parameter, typed, error, isFirst, onChange }: Props) {
+  const { t } = useTranslation("start");
   const { name, standard, min, max } = parameter;
   const input = inputOf(parameter);
   const value = typed ?? standard ?? "";
-  const description = [parameter.description, boundsOf(parameter, t)].filter(Boolean).join(" ");
+  const description = [parameter.description, boundsOf(parameter, t)].filter(Boolean).join(" · ");
   const common = {
     label: name,
     description: description || undefined,
     inputWrapperOrder: ["label", "input", "description", "error"] as ("label" | "input" | "description" | "error")[],
     error,
     withAsterisk: parameter.isRequired,
+    "data-autofocus": isFirst || undefined,
   };
   const text = { ...common, value, onChange: (event: Typed) => onChange(event.currentTarget.value) };
   const number = input === "number" ? { type: "number", min, max, step: stepOf(parameter) } : {};
@@ -44,6 +47,7 @@ export function ParameterField({ parameter, typed, error, onChange }: Props) {
         label={name}
         description={common.description}
         error={error}
+        data-autofocus={common["data-autofocus"]}
         checked={value.toLowerCase() === "true"}
         onChange={(event) => onChange(String(event.currentTarget.checked))}
       />
@@ -61,8 +65,8 @@ export function ParameterField({ parameter, typed, error, onChange }: Props) {
         <ActionIcon
           variant="subtle"
           color="gray"
-          aria-label={t("runReset", { name })}
-          title={t("runReset", { name })}
+          aria-label={t("reset", { name })}
+          title={t("reset", { name })}
           onClick={() => onChange(undefined)}
         >
           <IconArrowBackUp size={14} />
@@ -74,10 +78,10 @@ export function ParameterField({ parameter, typed, error, onChange }: Props) {
 
 type Typed = { currentTarget: { value: string } };
 
-function boundsOf({ min, max }: Parameter, t: TFunction<"workflow">): string {
-  if (min !== undefined && max !== undefined) return t("runBetween", { min, max });
-  if (min !== undefined) return t("runAtLeast", { min });
-  return max === undefined ? "" : t("runAtMost", { max });
+function boundsOf({ min, max }: Parameter, t: TFunction<"start">): string {
+  if (min !== undefined && max !== undefined) return t("between", { min, max });
+  if (min !== undefined) return t("atLeast", { min });
+  return max === undefined ? "" : t("atMost", { max });
 }
 
 function stepOf({ type }: Parameter): string {
