@@ -8,11 +8,10 @@ import os.path
 import textwrap
 from collections.abc import Mapping
 from datetime import UTC, datetime, time, timedelta
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from importers.airflow.operations import note_arrows
+from importers.airflow import placing
 from importers.airflow.values import (
     Dag,
     Dataset,
@@ -43,9 +42,9 @@ _OF_TEXT = ("format", "join", "replace", "upper", "lower", "strip", "lstrip", "r
             "title", "capitalize", "zfill", "removeprefix", "removesuffix")  # fmt: skip
 _OF_DICT = ("get", "items", "keys", "values", "copy", "update")
 _OF_LIST = ("append", "extend", "copy", "index", "insert")
+BUILT_IN = {*_KNOWN, "range"}
 RANGE_MAX = 20_000
 _HARMLESS = ("print", "log", "warnings.", "sys.", "os.")
-_NO_TASK = ("BaseHook", "Connection", "Config", "conf")
 
 
 def call(reader: Reader, node: ast.Call) -> Any:
@@ -62,7 +61,7 @@ def call(reader: Reader, node: ast.Call) -> Any:
         case Function():
             return _of_function(reader, node, function, given, named)
     if "task_id" in named:
-        return _operator(reader, node, Dotted(ast.unparse(node.func)), named)
+        return placing.operator(reader, node, Dotted(ast.unparse(node.func)), named)
     return reader.unknown(node)
 
 
@@ -115,7 +114,7 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
         case "timezone" | "Timezone" | "ZoneInfo" if given and isinstance(given[0], str):
             return given[0]
         case "TaskGroup":
-            return _group(reader, str(named.get("group_id", given[0] if given else "group")), named)
+            return placing.group(reader, str(named.get("group_id", given[0] if given else "group")), named)
         case "Dataset" | "Asset" if name := next(iter((*given, named.get("uri"), named.get("name"))), None):
             return Dataset(str(named.get("name") or named.get("uri") or name))
         case "Param":
@@ -138,11 +137,11 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
         case "getenv" | "get" if function.path in ("os.getenv", "os.environ.get") and given:
             return variable(reader, str(given[0]), given[1] if given[1:] else None)
         case "chain" | "chain_linear":
-            return _chained(reader, node, given, is_linear=function.name == "chain_linear")
+            return placing.chained(reader, node, given, is_linear=function.name == "chain_linear")
         case "cross_downstream":
             ends = [named.get("from_tasks"), named.get("to_tasks")]
             before, after = [*given, *(each for each in ends if each is not None), None, None][:2]
-            return _linked(reader, node, before, after)
+            return placing.linked(reader, node, before, after)
         case "dict" if function.path == "dict" and not given:
             return named
         case "is_venv_installed":
@@ -155,7 +154,7 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
             return os.path.join(*given)  # noqa: PTH118 - a path there, not here
         case "Path" | "PurePath" if given and all(isinstance(each, str) for each in given):
             return "/".join(given)
-        case "partial" if _is_class(function.path.rpartition(".")[0]):
+        case "partial" if placing.is_class(function.path.rpartition(".")[0]):
             return Partial(Dotted(function.path.rpartition(".")[0]), named)
         case "range" if all(isinstance(each, int) for each in given) and len(made := range(*given)) <= RANGE_MAX:
             return list(made)
@@ -163,10 +162,10 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
             if name != "str" and any(map(reader.is_told, given)):
                 return reader.unknown(node)
             return _made(reader, node, _KNOWN[name], given, named)
-    if _is_class(function.path) and ("task_id" in named or function.path.startswith(("airflow", "astronomer"))):
-        return _operator(reader, node, function, named)
+    if placing.is_class(function.path) and ("task_id" in named or function.path.startswith(("airflow", "astronomer"))):
+        return placing.operator(reader, node, function, named)
     if "task_id" in named:
-        return _operator(reader, node, function, named)
+        return placing.operator(reader, node, function, named)
     return reader.unknown(node)
 
 
@@ -180,7 +179,7 @@ def _of_function(reader: Reader, node: ast.Call, function: Function, given: list
         reader.current.pop()
         return dag
     if function.kind == "task_group":
-        group = _group(reader, str(function.given.get("group_id", function.node.name)), function.given)
+        group = placing.group(reader, str(function.given.get("group_id", function.node.name)), function.given)
         reader.groups.append(group)
         group.value = reader.inlined(function, arguments)
         reader.groups.pop()
@@ -191,7 +190,9 @@ def _of_function(reader: Reader, node: ast.Call, function: Function, given: list
                     link(before, first)
         return group
     if function.kind:
-        return _task(reader, node, function, {**function.partial, **_positional(function, given), **named})
+        return placing.task(
+            reader, node, function, {**function.partial, **placing.positional(function, given), **named}
+        )
     return reader.inlined(function, arguments)
 
 
@@ -230,7 +231,7 @@ def _of_object(reader: Reader, node: ast.Call, holder: Any, name: str) -> Any:
     match holder, name:
         case (Operator() | Group() | list(), "set_downstream" | "set_upstream"):
             other = next(iter([*given, *named.values()]), None)
-            return _linked(reader, node, *((holder, other) if name == "set_downstream" else (other, holder)))
+            return placing.linked(reader, node, *((holder, other) if name == "set_downstream" else (other, holder)))
         case Operator(), "as_teardown":
             holder.is_teardown = True
             link([each for each in [named.get("setups")] if each is not None], holder)
@@ -243,12 +244,12 @@ def _of_object(reader: Reader, node: ast.Call, holder: Any, name: str) -> Any:
             return Function(holder.node, holder.kind, holder.given, {**holder.partial, **named})
         case Function(), "expand" | "expand_kwargs":
             over = {"": given[0]} if name == "expand_kwargs" and given else named
-            return _task(reader, node, holder, dict(holder.partial), over)
+            return placing.task(reader, node, holder, dict(holder.partial), over)
         case Partial(), "expand" | "expand_kwargs":
             over = {"": given[0]} if name == "expand_kwargs" and given else named
             if holder.of.name.endswith("PythonOperator") and list(over) == ["op_kwargs"]:
                 over = {"": over["op_kwargs"]}
-            return _operator(reader, node, holder.of, dict(holder.given), over)
+            return placing.operator(reader, node, holder.of, dict(holder.given), over)
         case str(), _ if name in _OF_TEXT and not _unknown([*given, *named.values()]):
             if reader.is_told(holder) and not (name == "strip" and not given):
                 return reader.unknown(node)
@@ -285,86 +286,6 @@ def _datetime(reader: Reader, node: ast.Call, given: list[Any], named: dict[str,
         return found.replace(tzinfo=ZoneInfo(zone) if isinstance(zone, str) else UTC)
     except (ZoneInfoNotFoundError, ValueError):
         return found.replace(tzinfo=UTC)
-
-
-def _group(reader: Reader, name: str, given: Mapping[str, Any]) -> Group:
-    prefix = name if given.get("prefix_group_id", True) is not False else ""
-    outer = reader.groups[-1].prefix if reader.groups else ""
-    own = given.get("default_args")
-    defaults = {**(reader.groups[-1].defaults if reader.groups else {}), **(own if isinstance(own, dict) else {})}
-    if isinstance(own, Unknown):
-        reader.note(own.line, f"default_args {own.text} of the group {name} are not known")
-    return Group(".".join(filter(None, (outer, prefix))), defaults=defaults)
-
-
-def _chained(reader: Reader, node: ast.Call, given: list[Any], *, is_linear: bool) -> None:
-    """Draw the arrows of a chain; those between two lists are in pairs, unless it is linear."""
-    for before, after in pairwise([each for each in given if not isinstance(each, Label)]):
-        if not is_linear and isinstance(before, list | tuple) and isinstance(after, list | tuple):
-            if len(before) != len(after):
-                reader.note(node.lineno, "a chain of lists that are not equally long has no meaning in Airflow")
-            for one, other in zip(before, after, strict=False):
-                _linked(reader, node, one, other)
-        else:
-            _linked(reader, node, before, after)
-
-
-def _linked(reader: Reader, node: ast.Call, before: Any, after: Any) -> None:
-    """Draw the arrows that a call draws."""
-    note_arrows(reader, node, before, after)
-    link(before, after)
-
-
-def _positional(function: Function, given: list[Any]) -> dict[str, Any]:
-    names = [each.arg for each in (*function.node.args.posonlyargs, *function.node.args.args)]
-    return dict(zip(names, given, strict=False))
-
-
-def _task(
-    reader: Reader, node: ast.Call, function: Function, arguments: dict[str, Any], over: Mapping[str, Any] | None = None
-) -> Operator:
-    given = {"task_id": function.node.name, **function.given, "op_kwargs": arguments}
-    return _placed(
-        reader, Operator("", f"@{function.kind}", given, node.lineno, function, dict(over or {})), [arguments, over]
-    )
-
-
-def _operator(
-    reader: Reader, node: ast.Call, of: Dotted, given: dict[str, Any], over: Mapping[str, Any] | None = None
-) -> Operator:
-    given.setdefault("task_id", of.name)
-    return _placed(reader, Operator("", of.name, given, node.lineno, None, dict(over or {})), [given, over])
-
-
-def _placed(reader: Reader, operator: Operator, uses: Any) -> Operator:
-    """Add a task to its DAG and group, after the tasks whose results it uses."""
-    dag = operator.given.pop("dag", None)
-    group = operator.given.pop("task_group", None)
-    groups = [group] if isinstance(group, Group) else reader.groups
-    operator.given = {**(groups[-1].defaults if groups else {}), **operator.given}
-    operator.is_teardown = operator.given.pop("teardown", False) is True
-    named = operator.given.pop("task_id", None)
-    if not isinstance(named, str) or reader.is_told(named):
-        reader.note(operator.line, f"the task_id {named.text if isinstance(named, Unknown) else named} is not known")
-        named = f"task_{operator.line}"
-    wanted = ".".join(filter(None, (groups[-1].prefix if groups else "", named)))
-    of = dag if isinstance(dag, Dag) else reader.current[-1] if reader.current else None
-    operator.id = wanted
-    if of is None:
-        reader.homeless.append(operator)
-        link(list(dict.fromkeys(operators_in(uses))), operator)
-        return operator
-    of.add(operator)
-    for each in groups:
-        each.tasks.append(operator)
-    link(list(dict.fromkeys(operators_in(uses))), operator)
-    return operator
-
-
-def _is_class(path: str) -> bool:
-    """Whether this names a class of tasks."""
-    name = path.rpartition(".")[2]
-    return name[:1].isupper() and name not in _NO_TASK and name.endswith(("Operator", "Sensor", "Async", "Task"))
 
 
 def _unknown(values: list[Any]) -> bool:

@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import Any
 
 from importers import documents
-from importers.airflow import dags, joins, tasks
+from importers.airflow import dags, joins, schedules, tasks
 from importers.airflow.flow import Flow
 from importers.airflow.reader import Reader
 from importers.airflow.templates import Templates
@@ -119,7 +119,7 @@ def _flow(dag: Dag, reader: Reader, file: str, report: Report, passwords: Passwo
             operator.before.remove(other)
             sentence = f'line {operator.line}: it comes after "{other.id}", which is a task of another DAG'
             about.of_task(unique).todo("after", sentence)
-    intervals = dags.has_intervals(dag, is_third=_is_third(reader))
+    intervals = schedules.has_intervals(dag, is_third=_is_third(reader))
     by_id = {operator.id: name for operator, name in names.items()}
     templates = Templates(intervals, dag.id, by_id.get)
     flow = Flow(dag, reader, name, about, templates, passwords, names)
@@ -214,10 +214,10 @@ def _variables(flow: Flow) -> None:
 
 
 def _say_of_days(flow: Flow, is_third: bool) -> None:
-    zone = dags.zone_of(flow.dag)
+    zone = schedules.zone_of(flow.dag)
     if zone != "UTC":
         flow.about.changed("ds", f"days and times of a run are those of {zone}; in Airflow `ds` is the day in UTC")
-    if is_third and isinstance(found := dags.schedule_of(flow.dag), str | timedelta):
+    if is_third and isinstance(found := schedules.schedule_of(flow.dag), str | timedelta):
         option = f"create_{'cron' if isinstance(found, str) else 'delta'}_data_intervals"
         flow.about.changed("ds", f"`ds` is the day of the run, as in Airflow 3 without {option}")
 

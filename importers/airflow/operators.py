@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from shlex import quote, split
+from shlex import quote
 from typing import Any
 
-from importers.airflow import python_tasks, sensors
+from importers.airflow import branches, containers, python_tasks, sensors
 from importers.airflow.flow import Args, in_quotes, parameter_name, shown
 from importers.airflow.values import Dotted, Label
 from importers.table_names import with_names
@@ -29,7 +29,6 @@ _SQL_CONNECTIONS = {
 }
 _GRAMMARS = {"PostgresOperator": POSTGRES, "RedshiftSQLOperator": POSTGRES, "MySqlOperator": MYSQL,
              "SqliteOperator": SQLITE}  # fmt: skip
-_ENTRY = {"name", "value"}
 _IN_JINJA = re.compile(r"\{\{[^}]*?(?:params|conf|value)(?:\.get\(|\.|\[)['\"]?(\w+)")
 
 
@@ -211,51 +210,6 @@ def _marker(args: Args) -> None:
     args.irrelevant("external_dag_id", "external_task_id", "execution_date", "logical_date", "recursion_depth")
 
 
-def _pod(args: Args) -> None:
-    params: dict[str, Any] = {"image": args.text("image"), "namespace": args.text("namespace", "default")}
-    for name, own in (("command", "cmds"), ("args", "arguments")):
-        if listed := args.texts(own):
-            params[name] = listed
-    for name, own in (("env", "env_vars"), ("labels", "labels"), ("node_selector", "node_selector")):
-        value = args.raw(own)
-        if isinstance(value, list) and all(isinstance(each, dict) and each.keys() == _ENTRY for each in value):
-            args.given[own] = value = {str(each["name"]): each["value"] for each in value}
-        if isinstance(value, dict):
-            params[name] = args.mapping(own)
-        elif value:
-            args.draft.about.todo(own, f"line {args.operator.line}: write {own} as a mapping: {_shown(value)}")
-    for name, own in (("service_account", "service_account_name"), ("image_pull_policy", "image_pull_policy")):
-        if args.has(own):
-            params[name] = args.text(own)
-    if (limit := args.number("startup_timeout_seconds")) is not None:
-        params["start_timeout_s"] = limit
-    if isinstance(resources := args.raw("container_resources"), dict):
-        amounts = {name: dict(value) for name, value in resources.items() if isinstance(value, dict)}
-        params |= {name: {key: str(each) for key, each in value.items()} for name, value in amounts.items()}
-        args.given.pop("container_resources")
-    for own in ("volumes", "volume_mounts", "tolerations", "secrets", "container_resources", "resources", "affinity",
-                "image_pull_secrets", "env_from", "configmaps", "init_containers", "full_pod_spec", "pod_template_file",
-                "security_context"):  # fmt: skip
-        if args.has(own):
-            args.draft.about.todo(own, f"line {args.operator.line}: write {own}: {_shown(args.raw(own))}")
-    if args.has("config_file"):
-        params["kubeconfig"] = args.text("config_file")
-    if args.operator.kind != "KubernetesPodOperator":
-        cluster = {
-            name: args.text(name) for name in ("project_id", "location", "cluster_name", "region") if args.has(name)
-        }
-        args.draft.about.changed(
-            "cluster", f"it runs in the cluster of the worker, or of a kubeconfig; it was {cluster}"
-        )
-    args.draft.type, args.draft.params = "K8S", params
-    args.irrelevant("name", "task_id", "get_logs", "in_cluster", "is_delete_operator_pod", "on_finish_action",
-                    "deferrable",
-                    "log_events_on_failure", "reattach_on_restart", "do_xcom_push", "kubernetes_conn_id",
-                    "random_name_suffix",
-                    "gcp_conn_id", "aws_conn_id", "hostnetwork", "poll_interval", "use_internal_ip",
-                    "pod_name")  # fmt: skip
-
-
 def _spark(args: Args) -> None:
     params: dict[str, Any] = {"application": args.text("application")}
     if given := args.mapping("conf"):
@@ -281,23 +235,6 @@ def _spark(args: Args) -> None:
     args.irrelevant("verbose", "name", "spark_binary", "conn_id", "total_executor_cores", "status_poll_interval")
 
 
-def _docker(args: Args) -> None:
-    words = ["docker", "run", "--rm"]
-    words += [word for name, value in args.mapping("environment").items() for word in ("-e", f"{name}={value}")]
-    if args.has("network_mode"):
-        words += ["--network", args.text("network_mode")]
-    command = args.known("command", [])
-    inner = split(args.written("command", command)) if isinstance(command, str) else args.texts("command")
-    script = " ".join([*(quote(each) for each in words), quote(args.text("image")), *(_quoted(each) for each in inner)])
-    args.draft.about.changed("image", "it runs by `docker run` on the worker, which needs docker")
-    args.draft.params = {"script": f"{script}\n"}
-    args.irrelevant("docker_url", "auto_remove", "tty", "api_version", "xcom_all", "mount_tmp_dir")
-
-
-def _quoted(text: str) -> str:
-    return f'"{in_quotes(text)}"' if "${" in text or "$[" in text else quote(text)
-
-
 def _latest(args: Args) -> None:
     after = [args.flow.names[each] for each in args.flow.after(args.operator)]
     args.draft.type = "SWITCH"
@@ -319,10 +256,10 @@ OPERATORS: dict[str, Convert] = {
     **dict.fromkeys(python_tasks.PYTHON, python_tasks.python),
     **dict.fromkeys(
         ("BranchPythonOperator", "BranchPythonVirtualenvOperator", "BranchExternalPythonOperator", "@task.branch",
-         "@task.branch_virtualenv", "@task.branch_external_python"), python_tasks.branch
+         "@task.branch_virtualenv", "@task.branch_external_python"), branches.branch
     ),
     "BranchDayOfWeekOperator": _day_of_week,
-    **dict.fromkeys(("ShortCircuitOperator", "@task.short_circuit"), python_tasks.short_circuit),
+    **dict.fromkeys(("ShortCircuitOperator", "@task.short_circuit"), branches.short_circuit),
     "LatestOnlyOperator": _latest,
     **dict.fromkeys(_SQL_CONNECTIONS, _sql),
     **dict.fromkeys(("HttpOperator", "SimpleHttpOperator"), _http),
@@ -338,9 +275,9 @@ OPERATORS: dict[str, Convert] = {
     **dict.fromkeys(("TimeDeltaSensor", "TimeDeltaSensorAsync"), sensors.time_delta),
     **dict.fromkeys(("TimeSensor", "TimeSensorAsync"), sensors.time),
     **dict.fromkeys(
-        ("KubernetesPodOperator", "GKEStartPodOperator", "GKEPodOperator", "EksPodOperator"), _pod
+        ("KubernetesPodOperator", "GKEStartPodOperator", "GKEPodOperator", "EksPodOperator"), containers.pod
     ),
     "SparkSubmitOperator": _spark,
-    "DockerOperator": _docker,
+    "DockerOperator": containers.docker,
 }  # fmt: skip
 """Class or decorator -> what makes its task."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from datetime import datetime
-from itertools import combinations
 from typing import Any
 
 from importers.airflow.flow import Args, shown
 from importers.airflow.functions import GIVES, VALUE, as_python, pushes, script_of
 from importers.airflow.templates import NoText
 from importers.airflow.values import Dotted, Function, Operator, Output, Parameter, Unknown
-from importers.draft import Draft
 from model.errors import Refused
 
 PYTHON = frozenset(
@@ -20,8 +18,6 @@ PYTHON = frozenset(
     | {"PythonVirtualenvOperator", "ExternalPythonOperator"}
 )
 """Kinds of tasks that are a plain function."""
-CHOICES_MAX = 4
-"""Of so many tasks each combination is a case of a SWITCH."""
 NOT_YET = 75
 """The exit code of a sensor's script whose function is not satisfied: a Python that fails has another."""
 
@@ -33,12 +29,12 @@ def python(args: Args) -> None:
               if listed(given) is args.operator]  # fmt: skip
     each = '_give("return_value_each", [json.dumps(each) for each in result])'
     more = [each] if mapped and not args.operator.over else []
-    _script(args, lambda result: [f'_give("return_value", {result})', *more] if is_used else [])
+    script(args, lambda result: [f'_give("return_value", {result})', *more] if is_used else [])
 
 
 def bash(args: Args) -> None:
     """`@task.bash`: a function that gives the text of a script. Only one that returns a text as it is, is known."""
-    function = _function(args)
+    function = function_of(args)
     body = [each for each in function.node.body if not isinstance(each, ast.Expr)]
     text = None
     if len(body) == 1 and isinstance(body[0], ast.Return) and body[0].value is not None:
@@ -48,36 +44,9 @@ def bash(args: Args) -> None:
     args.draft.params = {"script": args.written("bash_command", text).rstrip("\n") + "\n"}
 
 
-def branch(args: Args) -> None:
-    """A function that gives the ids of the tasks that go on: a SWITCH after it follows them."""
-    after = args.flow.after(args.operator)
-    _script(args, lambda result: [
-        f"chosen = [{result}] if isinstance({result}, str) else list({result} or [])",
-        '_give("branch", ",".join(sorted(chosen)))',
-    ])  # fmt: skip
-    chosen = _several(args, [each.id for each in after])
-    named = args.flow.names
-    cases = [[each for each in after if each.id in ids] for ids in chosen]
-    cases += [[each] for each in after]
-    value = f"${{{args.draft.name}.branch}}"
-    _gate(args, [
-        {"when": f'"{value}" == "{",".join(sorted(each.id for each in case))}"', "then": [named[each] for each in case]}
-        for case in cases if case
-    ])  # fmt: skip
-
-
-def short_circuit(args: Args) -> None:
-    """A function that says whether what comes after it goes on."""
-    _script(args, lambda result: [f'_give("goes_on", bool({result}))'])
-    names = [args.flow.names[each] for each in args.flow.after(args.operator)]
-    if not args.flag("ignore_downstream_trigger_rules", True):
-        args.draft.about.changed("ignore_downstream_trigger_rules", "later tasks follow their own start rules")
-    _gate(args, [{"when": f"${{{args.draft.name}.goes_on}} == true", "then": names}])
-
-
 def sensor(args: Args) -> str:
     """A function that is asked again: the script, which ends with `NOT_YET` if it is to be."""
-    _script(args, lambda result: [f"raise SystemExit(0 if {result} else {NOT_YET})"])
+    script(args, lambda result: [f"raise SystemExit(0 if {result} else {NOT_YET})"])
     return str(args.draft.params["script"])
 
 
@@ -91,55 +60,13 @@ def moment_of(args: Args, name: str, given: datetime) -> Any:
     return args.flow.reader.inlined(function, {function.node.args.args[0].arg: given})
 
 
-def _gate(args: Args, cases: list[dict[str, Any]]) -> None:
-    """The SWITCH after a task that chooses; a task without any after it chooses nothing."""
-    flow, draft = args.flow, args.draft
-    if not flow.after(args.operator):
-        return
-    taken = {*flow.names.values(), *flow.gates.values()}
-    name = f"{draft.name}_switch"
-    while name in taken:
-        name += "_"
-    flow.gates[args.operator] = name
-    gate = Draft(name, draft.about, draft.passwords, "SWITCH", {"cases": cases}, {}, [draft.name])
-    flow.drafts[Operator(name, "SWITCH", {}, args.operator.line)] = gate
-    draft.about.changed("branch", f'a SWITCH "{name}" after it follows what it returns')
-
-
-def _several(args: Args, after: list[str]) -> list[set[str]]:
-    """The lists of ids that a function returns: as they are written, or all that it may make of those after it."""
-    found: list[set[str]] = []
-    node = _function(args).node
-    if _makes_lists(node):
-        if len(after) <= CHOICES_MAX:
-            return [set(ids) for size in range(len(after), 1, -1) for ids in combinations(after, size)]
-        args.draft.about.todo("branch", f"line {node.lineno}: add a case to the SWITCH for each list that it returns")
-    for each in ast.walk(node):
-        if isinstance(each, ast.Return) and isinstance(each.value, ast.List | ast.Tuple):
-            ids = {one.value for one in each.value.elts if isinstance(one, ast.Constant) and isinstance(one.value, str)}
-            if len(ids) > 1 and len(ids) == len(each.value.elts) and ids not in found:
-                found.append(ids)
-            elif len(ids) != len(each.value.elts):
-                args.draft.about.todo(
-                    "branch", f"line {each.lineno}: add a case to the SWITCH for each list that it returns"
-                )
-    return found
-
-
-def _makes_lists(node: ast.FunctionDef) -> bool:
-    """Whether a function may return a list that is not written where it returns it."""
-    returned = [each.value for each in ast.walk(node) if isinstance(each, ast.Return)]
-    is_open = any(isinstance(each, ast.Name | ast.ListComp | ast.Call | ast.BinOp | ast.Subscript) for each in returned)
-    inside = [each for each in ast.walk(node) if each not in returned]
-    return is_open and any(isinstance(each, ast.List | ast.ListComp) for each in (*inside, *returned))
-
-
-def _script(args: Args, ends: Any) -> None:
+def script(args: Args, ends: Any) -> None:
+    """Make the task the script that calls its function; `ends` are the lines after that, for its result."""
     flow = args.flow
     if args.operator.function is None and isinstance(found := args.given.get("python_callable"), Dotted):
         _imported(args, found, ends)
         return
-    function = _function(args)
+    function = function_of(args)
     arguments = {**_mapped(args), **_positional(args, function), **_named(args)}
     params = _params(args)
     if isinstance(given := args.given.get("op_args"), list | tuple) and len(given) > len(_names(function)):
@@ -259,7 +186,8 @@ def is_of_python(operator: Operator) -> bool:
     return operator.kind in PYTHON
 
 
-def _function(args: Args) -> Function:
+def function_of(args: Args) -> Function:
+    """The function that a task calls. Raises `Refused` for one that is not in the file."""
     if args.operator.function is not None:
         return args.operator.function
     found = args.raw("python_callable")
@@ -298,7 +226,7 @@ def _mapped(args: Args) -> dict[str, Any]:
     if not over:
         return {}
     if "" in over:
-        names = [each.arg for each in _function(args).node.args.args]
+        names = [each.arg for each in function_of(args).node.args.args]
         return {name: Output(_EACH, f"each.{name}") for name in names if name not in _named(args)}
     return {name: Output(_EACH, "each" if len(over) == 1 else f"each.{name}") for name in over}
 
