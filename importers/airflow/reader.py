@@ -188,15 +188,17 @@ class Reader:
             elif isinstance(value, Group):
                 self.groups.append(value)
         earlier = [each for dag in self.current[-1:] for each in dag.tasks]
-        self._all(body)
-        inside = Group("", [each for dag in self.current[-1:] for each in dag.tasks if each not in earlier])
-        for value in reversed(entered):
-            if isinstance(value, Dag):
-                self.current.pop()
-            elif isinstance(value, Group):
-                self.groups.pop()
-            elif isinstance(value, Operator):
-                between(value, inside, earlier)
+        try:
+            self._all(body)
+        finally:  # also where the body returns, or ends a loop around it
+            inside = Group("", [each for dag in self.current[-1:] for each in dag.tasks if each not in earlier])
+            for value in reversed(entered):
+                if isinstance(value, Dag):
+                    self.current.pop()
+                elif isinstance(value, Group):
+                    self.groups.pop()
+                elif isinstance(value, Operator):
+                    between(value, inside, earlier)
 
     def _loop(self, target: ast.expr, over: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
         values = self.listed(self.value(over))
