@@ -199,7 +199,7 @@ def _variables(flow: Flow) -> None:
     own = {name: default for name, default in flow.reader.variables.items() if f"${{{name}}}" in text}
     for name in sorted({*own, *flow.templates.variables}):
         if name not in flow.params:
-            default = own.get(name) or flow.templates.defaults.get(name)
+            default = flow.templates.defaults.get(name) if own.get(name) is None else own[name]
             flow.params[name] = {"type": "VARCHAR", "required": True} if default is None else default
             flow.about.changed(
                 "Variable",

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from importers.airflow.reader import Reader
+from importers.airflow.shims import shims_of
 from importers.airflow.sources import foreign_modules, is_of_airflow, needed, source
 from importers.airflow.templates import NoText, is_path
 from importers.airflow.values import Function, Group, Operator, Output, Unknown
@@ -48,6 +49,14 @@ class _Instance:
             return [_PULLED[each, key] for each in task_ids]
         return _PULLED[task_ids, key]
 '''
+SKIP = 99
+"""The exit code of a script whose function skips its task."""
+_SKIPPING = f"""\
+try:
+    {{}}
+except AirflowSkipException as skip:
+    print(skip)
+    raise SystemExit({SKIP}) from None"""
 _TEXTS = ("ds", "ds_nodash", "ts", "ts_nodash", "data_interval_start", "data_interval_end", "logical_date",
           "execution_date", "next_ds", "yesterday_ds", "tomorrow_ds", "run_id")  # fmt: skip
 _MOMENTS = ("data_interval_start", "data_interval_end", "logical_date", "execution_date")
@@ -68,6 +77,8 @@ class Script:
     modules: list[str] = field(default_factory=list)
     """What it imports besides the standard library."""
     problems: list[str] = field(default_factory=list)
+    uses: set[str] = field(default_factory=set)
+    """The names of Airflow that it has shims for."""
 
 
 def script_of(
@@ -77,6 +88,7 @@ def script_of(
     written: Callable[[Any], str],
     ends: Callable[[str], list[str]],
     pulled: Callable[[str, str], str | None],
+    variable: Callable[[str, bool], str],
 ) -> Script:
     """The script that calls a function.
 
@@ -85,6 +97,7 @@ def script_of(
         written: a value as an expression of Python, with what Shoal puts in. Raises `NoText`.
         ends: the lines that follow the call, for the variable that has its result.
         pulled: the result of a task with this id and key, as an expression of Python; None if there is no such task.
+        variable: a variable of Airflow as an expression of Python; whether its code says what it is without one.
     """
     made = Script()
     node = function.node
@@ -98,23 +111,28 @@ def script_of(
     for each in needs:
         if any(isinstance(one, ast.Attribute) and one.attr in ("xcom_pull", "xcom_push") for one in ast.walk(each)):
             made.problems.append(f"{getattr(each, 'name', 'its code')} asks for results too, which only it may do")
-    made.modules = sorted({name for each in needs for name in foreign_modules(each)})
-    if foreign := [ast.unparse(each) for each in needs if is_of_airflow(each)]:
-        made.problems.append(f"its code uses Airflow ({'; '.join(foreign)}), which is not here")
+    shims = shims_of([*needs, node], variable)
+    made.problems += shims.problems
+    made.uses = shims.names
+    made.modules = sorted({name for each in (*needs, node) for name in foreign_modules(each)})
     body = [source(reader, each) for each in needs if not is_of_airflow(each)]
     call = f"{node.name}({', '.join(f'{name}={value}' for name, value in given.items())})"
     tail = ends("result")
+    call = f"result = {call}" if tail else call
+    if "AirflowSkipException" in shims.names:
+        call = _SKIPPING.format(call)
     gives = any("_give(" in line for line in tail) or context.needs_instance
-    uses_json = gives or "json.loads(" in call or "_value(" in call
+    uses_json = gives or "json.loads(" in call or "_value(" in call or "Variable" in shims.names
     parts = ["import json\n" if uses_json else "", GIVES if gives else ""]
     parts += [VALUE] if "_value(" in call else []
     parts += [_MOMENT] if "_moment(" in call else []
     if context.needs_instance:
         entries = ", ".join(f"({task!r}, {key!r}): {text}" for (task, key), text in context.pulled.items())
         parts += [f"_PULLED = {{{entries}}}\n", _INSTANCE]
+    parts += shims.texts
     parts += [f"{each}\n" for each in body if each != "import json" or not uses_json]
     parts += [f"{source(reader, node)}\n"]
-    parts.append("\n".join([f"result = {call}" if tail else call, *tail]) + "\n")
+    parts.append("\n".join([call, *tail]) + "\n")
     made.text = "\n".join(filter(None, parts))
     return made
 

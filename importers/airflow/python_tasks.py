@@ -7,8 +7,9 @@ import re
 from datetime import datetime
 from typing import Any
 
+from importers.airflow.calls import variable
 from importers.airflow.flow import Args, shown
-from importers.airflow.functions import GIVES, VALUE, as_python, pushes, script_of
+from importers.airflow.functions import GIVES, SKIP, VALUE, as_python, pushes, script_of
 from importers.airflow.templates import NoText
 from importers.airflow.values import Dotted, Function, Operator, Output, Parameter, Unknown
 from model.errors import Refused
@@ -78,8 +79,13 @@ def script(args: Args, ends: Any) -> None:
         lambda value: as_python(value, flow.templates.text, lambda output: _result(args, output), params),
         ends,
         lambda id_, key: next((_result(args, Output(each, key)) for each in flow.names if each.id == id_), None),
+        lambda name, has_default: repr(variable(flow.reader, name, "" if has_default else None)),
     )
     args.draft.type, args.draft.params = "PYTHON", {"script": made.text}
+    if "AirflowSkipException" in made.uses:
+        args.draft.fields["skip_exit_codes"] = [SKIP]
+    if "AirflowFailException" in made.uses and args.draft.fields.get("retry_times"):
+        args.draft.about.changed("retries", "it is retried too after AirflowFailException, which ends it there")
     if made.modules:
         args.draft.about.changed("python_callable", f"the workers' python3 needs {', '.join(made.modules)}")
     for problem in made.problems:

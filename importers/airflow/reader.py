@@ -256,6 +256,8 @@ class Reader:
 
     def truth(self, value: Any) -> bool | None:
         """Whether a value counts as true; None if that is not known."""
+        if value == Dotted("typing.TYPE_CHECKING"):
+            return False
         return None if isinstance(value, Unknown | Output | Dotted) or self.is_told(value) else bool(value)
 
     def note(self, line: int, sentence: str) -> None:

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from importers.airflow.reader import Reader
 
 _DECORATORS = frozenset(("task", "dag", "task_group", "setup", "teardown", "asset", "apply_defaults"))
+SHIMMED = frozenset(("AirflowException", "AirflowSkipException", "AirflowFailException", "PokeReturnValue", "Variable"))
+"""Names of Airflow that a script has here (`shims.py`)."""
 _CHANGES = ("append", "extend", "insert", "update", "setdefault", "add", "remove", "pop", "sort", "reverse", "clear")
 """Methods that change what a name of the file stands for."""
 
@@ -26,7 +28,7 @@ def needed(reader: Reader, node: ast.FunctionDef) -> tuple[list[ast.stmt], list[
     missing: dict[str, None] = {}
     todo: list[ast.stmt] = [node]
     while todo:
-        for name in _free(todo.pop()):
+        for name in free_names(todo.pop()):
             if name not in binding:
                 missing[name] = None
             for found in binding.get(name, []):
@@ -85,9 +87,14 @@ def _makes_tasks(node: ast.stmt) -> bool:
                                              for each in ast.walk(node))  # fmt: skip
 
 
-def _free(node: ast.stmt) -> set[str]:
+def free_names(node: ast.stmt) -> set[str]:
     """The names that a statement reads from the file around it, without its annotations."""
-    bare = _without_head(node) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else node
+    bare = node
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        bare = _without_head(node)
+        for each in ast.walk(bare):
+            if isinstance(each, ast.AnnAssign):  # Python does not read it there
+                each.annotation = ast.Constant(None)
     table = symtable.symtable(ast.unparse(ast.Module([bare], [])), "", "exec")
     own = {each.get_name() for each in table.get_symbols() if each.is_assigned() or each.is_imported()}
     found = {each.get_name() for each in table.get_symbols() if each.is_referenced()} - own
@@ -123,23 +130,40 @@ def is_of_airflow(node: ast.stmt) -> bool:
 
 
 def foreign_modules(node: ast.stmt) -> Iterator[str]:
-    """The modules that a statement imports and that Python does not bring along."""
-    names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
-    names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+    """The modules that a statement, or one in it, imports and that Python does not bring along."""
     known = {*sys.stdlib_module_names, "airflow"}
+    inner = list(ast.walk(node))
+    names = [one.name for each in inner if isinstance(each, ast.Import) for one in each.names]
+    names += [each.module for each in inner if isinstance(each, ast.ImportFrom) and each.module and not each.level]
     yield from (first for name in names if (first := name.partition(".")[0]) not in known)
 
 
 def source(reader: Reader, node: ast.stmt) -> str:
     """The text of a statement as it is written, from the margin on, without annotations."""
+    is_changed = any(map(_is_shimmed, ast.walk(node)))
     if isinstance(node, ast.FunctionDef):
         bare = _without_head(node)
         assert isinstance(bare, ast.FunctionDef)
         text = ast.get_source_segment(reader.text, node.body[0], padded=True)
-        return ast.unparse(bare) if text is None else _with_body(bare, reader, node)
+        return ast.unparse(_without_shimmed(bare)) if text is None or is_changed else _with_body(bare, reader, node)
+    if is_changed:
+        return ast.unparse(_without_shimmed(ast.parse(ast.unparse(node))))
     if node.col_offset or getattr(node, "decorator_list", []):
         return ast.unparse(node)  # later lines would keep another margin, and decorators stand before the text
     return ast.get_source_segment(reader.text, node) or ast.unparse(node)
+
+
+def _is_shimmed(node: ast.AST) -> bool:
+    """Whether it imports only names that the script has anyway."""
+    return isinstance(node, ast.ImportFrom) and is_of_airflow(node) and {each.name for each in node.names} <= SHIMMED
+
+
+def _without_shimmed(tree: ast.AST) -> ast.AST:
+    for each in ast.walk(tree):
+        for name in ("body", "orelse", "finalbody"):
+            if isinstance(inner := getattr(each, name, None), list) and any(map(_is_shimmed, inner)):
+                setattr(each, name, [one for one in inner if not _is_shimmed(one)] or [ast.Pass()])
+    return tree
 
 
 def _with_body(bare: ast.FunctionDef, reader: Reader, node: ast.FunctionDef) -> str:
