@@ -270,7 +270,7 @@ OPERATORS: dict[str, Convert] = {
     "SqlSensor": sensors.sql,
     "BashSensor": sensors.bash,
     "HttpSensor": _http_sensor,
-    **dict.fromkeys(("PythonSensor", "@task.sensor"), sensors.python),
+    **dict.fromkeys(python_tasks.SENSORS, sensors.python),
     "S3KeySensor": sensors.s3_key,
     **dict.fromkeys(("TimeDeltaSensor", "TimeDeltaSensorAsync"), sensors.time_delta),
     **dict.fromkeys(("TimeSensor", "TimeSensorAsync"), sensors.time),

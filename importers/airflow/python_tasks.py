@@ -9,7 +9,8 @@ from typing import Any
 
 from importers.airflow.calls import variable
 from importers.airflow.flow import Args, shown
-from importers.airflow.functions import GIVES, SKIP, VALUE, as_python, pushes, script_of
+from importers.airflow.functions import GIVES, SKIP, VALUE, Script, as_python, pushes, script_of
+from importers.airflow.shims import POKE
 from importers.airflow.templates import NoText
 from importers.airflow.values import Dotted, Function, Operator, Output, Parameter, Unknown
 from model.errors import Refused
@@ -19,6 +20,7 @@ PYTHON = frozenset(
     | {"PythonVirtualenvOperator", "ExternalPythonOperator"}
 )
 """Kinds of tasks that are a plain function."""
+SENSORS = frozenset({"PythonSensor", "@task.sensor"})
 NOT_YET = 75
 """The exit code of a sensor's script whose function is not satisfied: a Python that fails has another."""
 
@@ -26,11 +28,15 @@ NOT_YET = 75
 def python(args: Args) -> None:
     """A function, whose result is passed on if somebody uses it."""
     is_used = args.flow.is_pulled(args.operator) or pushes(args.operator)
+    script(args, lambda result: _given(args, result) if is_used else [])
+
+
+def _given(args: Args, result: str) -> list[str]:
+    """The lines that give a result to later tasks."""
     mapped = [each for each in args.flow.names if is_of_python(each) for given in each.over.values()
               if listed(given) is args.operator]  # fmt: skip
-    each = '_give("return_value_each", [json.dumps(each) for each in result])'
-    more = [each] if mapped and not args.operator.over else []
-    script(args, lambda result: [f'_give("return_value", {result})', *more] if is_used else [])
+    each = f'_give("return_value_each", [json.dumps(each) for each in {result}])'
+    return [f'_give("return_value", {result})', *([each] if mapped and not args.operator.over else [])]
 
 
 def bash(args: Args) -> None:
@@ -45,10 +51,42 @@ def bash(args: Args) -> None:
     args.draft.params = {"script": args.written("bash_command", text).rstrip("\n") + "\n"}
 
 
-def sensor(args: Args) -> str:
-    """A function that is asked again: the script, which ends with `NOT_YET` if it is to be."""
-    script(args, lambda result: [f"raise SystemExit(0 if {result} else {NOT_YET})"])
-    return str(args.draft.params["script"])
+def sensor(args: Args) -> tuple[str, dict[str, str]]:
+    """A function that is asked again: the script, which ends with `NOT_YET` if it is to be, and the values that it
+    finds in its environment."""
+    outside: dict[str, str] = {}
+    is_used = args.flow.is_pulled(args.operator)
+
+    def ends(result: str) -> list[str]:
+        wanted = f"{result}.xcom_value if isinstance({result}, {POKE}) else None"
+        lines = ["result = " + wanted, *_given(args, result)] if is_used else []
+        return [f"if not {result}:", f"    raise SystemExit({NOT_YET})", *lines]
+
+    made = script(args, ends, outside)
+    text = str(args.draft.params["script"])
+    if is_used and POKE not in made.uses:
+        args.draft.about.todo("xcom_pull", f"line {args.operator.line}: its result is used, and it returns no {POKE}")
+    if args.draft.fields.pop("skip_exit_codes", None):
+        sentence = "it skips itself, which a WAIT does only after its timeout; return True, and let a task skip itself"
+        args.draft.about.todo("python_callable", f"line {args.operator.line}: {sentence}")
+    return f"import os\n\n{text}" if outside else text, outside
+
+
+def _from_outside(expression: str, outside: dict[str, str]) -> str:
+    """The same expression of Python with texts that Shoal fills taken from the environment."""
+
+    class Texts(ast.NodeTransformer):
+        def visit_Constant(self, node: ast.Constant) -> ast.expr:
+            if not isinstance(node.value, str) or not ("${" in node.value or "$[" in node.value):
+                return node
+            name = next((name for name, text in outside.items() if text == node.value), f"VALUE_{len(outside) + 1}")
+            outside[name] = node.value
+            return ast.parse(f"os.environ[{name!r}]", mode="eval").body
+
+    try:
+        return ast.unparse(Texts().visit(ast.parse(expression, mode="eval")))
+    except SyntaxError:  # a value without quotes
+        return expression
 
 
 def moment_of(args: Args, name: str, given: datetime) -> Any:
@@ -61,25 +99,35 @@ def moment_of(args: Args, name: str, given: datetime) -> Any:
     return args.flow.reader.inlined(function, {function.node.args.args[0].arg: given})
 
 
-def script(args: Args, ends: Any) -> None:
-    """Make the task the script that calls its function; `ends` are the lines after that, for its result."""
+def script(args: Args, ends: Any, outside: dict[str, str] | None = None) -> Script:
+    """Make the task the script that calls its function.
+
+    Args:
+        args: of the task.
+        ends: the lines after the call, for its result.
+        outside: gets the values that the script is to find in its environment; None if Shoal puts them into it.
+    """
     flow = args.flow
     if args.operator.function is None and isinstance(found := args.given.get("python_callable"), Dotted):
         _imported(args, found, ends)
-        return
+        return Script()
     function = function_of(args)
     arguments = {**_mapped(args), **_positional(args, function), **_named(args)}
     params = _params(args)
     if isinstance(given := args.given.get("op_args"), list | tuple) and len(given) > len(_names(function)):
         args.draft.about.todo("op_args", f"line {args.operator.line}: it takes more than it names; give them by name")
+
+    def put(expression: str) -> str:
+        return expression if outside is None else _from_outside(expression, outside)
+
     made = script_of(
         flow.reader,
         function,
         arguments,
-        lambda value: as_python(value, flow.templates.text, lambda output: _result(args, output), params),
+        lambda value: put(as_python(value, flow.templates.text, lambda output: _result(args, output), params)),
         ends,
-        lambda id_, key: next((_result(args, Output(each, key)) for each in flow.names if each.id == id_), None),
-        lambda name, has_default: repr(variable(flow.reader, name, "" if has_default else None)),
+        lambda id_, key: next((put(_result(args, Output(each, key))) for each in flow.names if each.id == id_), None),
+        lambda name, has_default: put(repr(variable(flow.reader, name, "" if has_default else None))),
     )
     args.draft.type, args.draft.params = "PYTHON", {"script": made.text}
     if "AirflowSkipException" in made.uses:
@@ -102,6 +150,7 @@ def script(args: Args, ends: Any) -> None:
         args.irrelevant(name)
     if args.has("templates_dict"):
         args.draft.about.todo("templates_dict", f"line {args.operator.line}: give its values as op_kwargs")
+    return made
 
 
 def _imported(args: Args, function: Dotted, ends: Any) -> None:
@@ -189,7 +238,7 @@ def listed(given: Any) -> Operator | None:
 
 def is_of_python(operator: Operator) -> bool:
     """Whether a task is a function of Python, which gives its results as JSON too."""
-    return operator.kind in PYTHON
+    return operator.kind in PYTHON | SENSORS
 
 
 def function_of(args: Args) -> Function:

@@ -113,14 +113,15 @@ def bash(args: Args) -> None:
 
 def python(args: Args) -> None:
     """A function of the file that returns something true."""
-    script = python_tasks.sensor(args)
+    script, values = python_tasks.sensor(args)
     if "${" in script or "$[" in script:
         args.draft.about.todo(
             "python_callable",
             f"line {args.operator.line}: its script takes values; export them before it, and read os.environ",
         )
-    lines = ["python3 - <<'END_OF_PYTHON'", script.rstrip("\n"), "END_OF_PYTHON",
-             f"code=$?; test $code = {python_tasks.NOT_YET} && exit 1; test $code = 0 || exit 2", ""]  # fmt: skip
+    lines = [f'export {name}="{in_quotes(text)}"' for name, text in values.items()]
+    lines += ["python3 - <<'END_OF_PYTHON'", script.rstrip("\n"), "END_OF_PYTHON"]
+    lines += [f"code=$?; test $code = {python_tasks.NOT_YET} && exit 1; test $code = 0 || exit 2", ""]
     waits(args, {"script": "\n".join(lines)})
 
 

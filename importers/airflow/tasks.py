@@ -132,7 +132,7 @@ def _fitting(args: Args) -> None:
 def _results(args: Args) -> None:
     """A task whose results others use, and that gives none."""
     keys = {key for task, key in args.flow.pulled if task == args.operator.id}
-    if args.operator.kind in python_tasks.PYTHON:
+    if python_tasks.is_of_python(args.operator):
         return
     if args.draft.type == "PYTHON":  # it may push others
         keys &= {"return_value"}
