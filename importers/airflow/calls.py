@@ -7,6 +7,7 @@ import json
 import os.path
 import textwrap
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -170,7 +171,7 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
 
 
 def _of_function(reader: Reader, node: ast.Call, function: Function, given: list[Any], named: dict[str, Any]) -> Any:
-    arguments = _by_name(reader, function.node, given, {**function.partial, **named})
+    arguments = _by_name(reader, function, given, {**function.partial, **named})
     if function.kind == "dag":
         dag = reader.add_dag(Dag({"dag_id": function.node.name, **function.given}, node.lineno))
         dag.doc = ast.get_docstring(function.node) or ""
@@ -209,15 +210,16 @@ def _as_params(dag: Dag, arguments: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _by_name(reader: Reader, node: ast.FunctionDef, given: list[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+def _by_name(reader: Reader, function: Function, given: list[Any], named: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a function by their names, with its defaults."""
+    node = function.node
     names = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
     defaults = node.args.defaults
     found = {name: reader.value(each) for name, each in zip(names[len(names) - len(defaults) :], defaults, strict=True)}
     for each, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
         if default is not None:
             found[each.arg] = reader.value(default)
-    found |= {**dict(zip(names, given, strict=False)), **named}
+    found |= {**function.defaults, **dict(zip(names, given, strict=False)), **named}
     if node.args.vararg is not None:
         found[node.args.vararg.arg] = tuple(given[len(names) :])
     if node.args.kwarg is not None:
@@ -239,9 +241,9 @@ def _of_object(reader: Reader, node: ast.Call, holder: Any, name: str) -> Any:
         case Operator(), "as_setup":
             return holder
         case Function(), "override":
-            return Function(holder.node, holder.kind, {**holder.given, **named}, holder.partial)
+            return replace(holder, given={**holder.given, **named})
         case Function(), "partial":
-            return Function(holder.node, holder.kind, holder.given, {**holder.partial, **named})
+            return replace(holder, partial={**holder.partial, **named})
         case Function(), "expand" | "expand_kwargs":
             over = {"": given[0]} if name == "expand_kwargs" and given else named
             return placing.task(reader, node, holder, dict(holder.partial), over)

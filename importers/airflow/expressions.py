@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from importers.airflow import calls, comprehensions, operations
+from importers.airflow import calls, comprehensions, definitions, operations
 from importers.airflow.values import Dag, Dotted, Function, Group, Names, Operator, Output, Unknown
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def value_of(reader: Reader, node: ast.expr) -> Any:
         case ast.Lambda():
             if any(isinstance(each, ast.keyword) and each.arg == "task_id" for each in ast.walk(node)):
                 reader.note(node.lineno, "the tasks that a lambda makes are left out")
-            return reader.unknown(node)
+            return definitions.of_lambda(reader, node)
     return reader.unknown(node)
 
 

@@ -102,11 +102,14 @@ def script_of(
     made = Script()
     node = function.node
     context = _Context(made, written, pulled)
-    given = {name: context.expression(name, value) for name, value in arguments.items() if not name.startswith("**")}
+    given = {name: found for name, value in function.defaults.items() if (found := _literal(value)) is not None}
+    given |= {name: context.expression(name, value) for name, value in arguments.items() if not name.startswith("**")}
     made.problems += [f"its arguments {name} are not known" for name in arguments if name.startswith("**")]
     given |= context.asked(node, given)
-    needs, missing = needed(reader, node)
-    if missing:
+    wanted = needed(reader, function)
+    needs = wanted.statements
+    values = {name: _literal(value) for name, value in wanted.values.items()}
+    if missing := sorted([*wanted.missing, *(name for name, value in values.items() if value is None)]):
         made.problems.append(f"its code uses {', '.join(missing)}, which does not stand by itself in the file")
     for each in needs:
         if any(isinstance(one, ast.Attribute) and one.attr in ("xcom_pull", "xcom_push") for one in ast.walk(each)):
@@ -130,6 +133,7 @@ def script_of(
         entries = ", ".join(f"({task!r}, {key!r}): {text}" for (task, key), text in context.pulled.items())
         parts += [f"_PULLED = {{{entries}}}\n", _INSTANCE]
     parts += shims.texts
+    parts += ["".join(f"{name} = {value}\n" for name, value in values.items() if value is not None)]
     parts += [f"{each}\n" for each in body if each != "import json" or not uses_json]
     parts += [f"{source(reader, node)}\n"]
     parts.append("\n".join([call, *tail]) + "\n")
@@ -255,6 +259,18 @@ def _attributes_of(node: ast.FunctionDef, name: str) -> set[str]:
             case ast.Attribute(ast.Subscript(_, ast.Constant(of)), attribute) if of == name:
                 found.add(attribute)
     return found
+
+
+def _literal(value: Any) -> str | None:
+    """A value as an expression of Python; None for one that only a run knows, or that is no plain data."""
+    try:
+        return as_python(value, str, _no_output, {})
+    except NoText:
+        return None
+
+
+def _no_output(output: Output) -> str:
+    raise NoText(f"the result of {output.of.id} is known only to its arguments")
 
 
 def pushes(operator: Operator) -> bool:

@@ -12,7 +12,7 @@ from importers.airflow.flow import Args, shown
 from importers.airflow.functions import GIVES, SKIP, VALUE, Script, as_python, pushes, script_of
 from importers.airflow.shims import POKE
 from importers.airflow.templates import NoText
-from importers.airflow.values import Dotted, Function, Operator, Output, Parameter, Unknown
+from importers.airflow.values import Dotted, Function, Operator, Output, Parameter
 from model.errors import Refused
 
 PYTHON = frozenset(
@@ -92,8 +92,6 @@ def _from_outside(expression: str, outside: dict[str, str]) -> str:
 def moment_of(args: Args, name: str, given: datetime) -> Any:
     """What the function of this argument makes of a time, if that is known."""
     function = args.raw(name)
-    if isinstance(function, Unknown) and function.text.startswith("lambda"):
-        function = _of_lambda(function.text)
     if not isinstance(function, Function) or not function.node.args.args:
         return None
     return args.flow.reader.inlined(function, {function.node.args.args[0].arg: given})
@@ -246,18 +244,9 @@ def function_of(args: Args) -> Function:
     if args.operator.function is not None:
         return args.operator.function
     found = args.raw("python_callable")
-    if isinstance(found, Unknown) and found.text.startswith("lambda"):
-        return _of_lambda(found.text)
     if not isinstance(found, Function):
         raise Refused(f"its function {shown(found)} is not in this file; write the script")
     return found
-
-
-def _of_lambda(text: str) -> Function:
-    given = ast.parse(text, mode="eval").body
-    assert isinstance(given, ast.Lambda)
-    body: list[ast.stmt] = [ast.Return(given.body)]
-    return Function(ast.fix_missing_locations(ast.FunctionDef("call", given.args, body, [], lineno=1, col_offset=0)))
 
 
 def _named(args: Args) -> dict[str, Any]:

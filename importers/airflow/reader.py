@@ -70,6 +70,7 @@ class Reader:
         self.homeless: list[Operator] = []
         doc = ast.get_docstring(self.tree, clean=False)
         self._scopes: list[dict[str, Any]] = [{"__name__": "imported", "TYPE_CHECKING": False, "__doc__": doc}]
+        self._depth = 0
         self._left = ROUNDS_MAX
 
     def read(self) -> list[Dag]:
@@ -281,16 +282,28 @@ class Reader:
 
     def inlined(self, function: Function, given: Mapping[str, Any]) -> Any:
         """What a function of the file returns with these arguments, as its body is followed."""
-        if len(self._scopes) > DEPTH_MAX or not self.round(function.node.lineno):
+        if self._depth > DEPTH_MAX or not self.round(function.node.lineno):
             return Unknown(function.node.name, function.node.lineno)
-        self._scopes.append(dict(given))
+        callers, self._scopes = self._scopes, [self._scopes[0], *function.around, dict(given)]
+        self._depth += 1
         try:
             self._all(function.node.body)
         except Returned as returned:
             return returned.value
         finally:
-            self._scopes.pop()
+            self._scopes = callers
+            self._depth -= 1
         return None
+
+    @property
+    def globals(self) -> dict[str, Any]:
+        """The names of the file."""
+        return self._scopes[0]
+
+    @property
+    def around(self) -> tuple[dict[str, Any], ...]:
+        """The names of the functions that are followed now, the outermost first."""
+        return tuple(self._scopes[1:])
 
     def round(self, line: int) -> bool:
         """Count a round of a loop; whether any is left."""

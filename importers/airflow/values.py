@@ -71,13 +71,17 @@ class Function:
     """A function of the file: of a task, a DAG or a group if one of these decorates it.
 
     `kind`: "", "task", "dag", "task_group", or the kind of a task, such as "task.branch". `given` are the arguments of
-    the decorator, or of `override` and `partial`.
+    the decorator, or of `override` and `partial`. `around` are the names of the functions around it, the outermost
+    first.
     """
 
     node: ast.FunctionDef
     kind: str = ""
     given: dict[str, Any] = field(default_factory=dict)
     partial: dict[str, Any] = field(default_factory=dict)
+    around: tuple[dict[str, Any], ...] = ()
+    defaults: dict[str, Any] = field(default_factory=dict)
+    """Those of its arguments that name something: what that was when it was defined."""
 
 
 @dataclass(eq=False)

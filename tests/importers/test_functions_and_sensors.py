@@ -45,7 +45,7 @@ def test_a_script_has_what_stands_in_the_block_of_its_dag_and_in_conditions() ->
 @pytest.mark.parametrize(
     ("function", "said_"),
     [
-        ("lambda: print(name)", "its code uses name, which does not stand by itself in the file"),
+        ("lambda: print(absent)", "its code uses absent, which does not stand by itself in the file"),
         ("lambda item: print(item)", "what its argument item is, is not known"),
         ("lambda logical_date: logical_date.in_timezone('UTC')", "it uses logical_date.in_timezone, and here"),
     ],
