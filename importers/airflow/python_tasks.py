@@ -111,6 +111,8 @@ def script(args: Args, ends: Any, outside: dict[str, str] | None = None) -> Scri
         return Script()
     function = function_of(args)
     arguments = {**_mapped(args), **_positional(args, function), **_named(args)}
+    if args.has("templates_dict") and (function.node.args.kwarg or "templates_dict" in _names(function)):
+        arguments["templates_dict"] = args.known("templates_dict")
     params = _params(args)
     if isinstance(given := args.given.get("op_args"), list | tuple) and len(given) > len(_names(function)):
         args.draft.about.todo("op_args", f"line {args.operator.line}: it takes more than it names; give them by name")
@@ -134,6 +136,8 @@ def script(args: Args, ends: Any, outside: dict[str, str] | None = None) -> Scri
         args.draft.about.changed("retries", "it is retried too after AirflowFailException, which ends it there")
     if made.modules:
         args.draft.about.changed("python_callable", f"the workers' python3 needs {', '.join(made.modules)}")
+    for note in made.notes:
+        args.draft.about.changed("python_callable", note)
     for problem in made.problems:
         args.draft.about.todo("python_callable", f"line {args.operator.line}: {problem}")
     if requirements := args.raw("requirements", function.given.get("requirements")):
@@ -143,11 +147,9 @@ def script(args: Args, ends: Any, outside: dict[str, str] | None = None) -> Scri
     if args.has("python"):
         args.draft.params["interpreter"] = args.text("python")
     for name in ("system_site_packages", "python_version", "use_dill", "multiple_outputs", "provide_context",
-                 "show_return_value_in_logs", "do_xcom_push", "templates_dict", "expect_airflow",
+                 "show_return_value_in_logs", "do_xcom_push", "expect_airflow",
                  "venv_cache_path"):  # fmt: skip
         args.irrelevant(name)
-    if args.has("templates_dict"):
-        args.draft.about.todo("templates_dict", f"line {args.operator.line}: give its values as op_kwargs")
     return made
 
 

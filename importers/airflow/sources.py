@@ -14,8 +14,9 @@ from importers.airflow.reader import Reader
 from importers.airflow.values import Function
 
 _DECORATORS = frozenset(("task", "dag", "task_group", "setup", "teardown", "asset", "apply_defaults"))
-SHIMMED = frozenset(("AirflowException", "AirflowSkipException", "AirflowFailException", "PokeReturnValue", "Variable"))
-"""Names of Airflow that a script has here (`shims.py`)."""
+SHIMMED = frozenset({"AirflowException", "AirflowSkipException", "AirflowFailException", "PokeReturnValue"}
+                    | {"Variable", "get_current_context"})  # fmt: skip
+"""Names of Airflow that a script has here (`shims.py`, `context.py`)."""
 _CHANGES = ("append", "extend", "insert", "update", "setdefault", "add", "remove", "pop", "sort", "reverse", "clear")
 """Methods that change what a name of the file stands for."""
 

@@ -90,3 +90,62 @@ def test_annotations_of_a_functions_own_names_need_nothing() -> None:
     found = in_dag(text)
     assert printed(tasks(found)["a"].params["script"]) == ["3"]
     assert list(documents(found)) == ["d"]
+
+
+def with_context(body: str, given: str = "") -> str:
+    lines = "".join(f"    {line}\n" for line in dedent(body).strip().splitlines())
+    return f"def work(**context):\n{lines}PythonOperator(task_id='a', python_callable=work{given})"
+
+
+@every(
+    "body",
+    [
+        "print(context['dag_run'].conf.get('town', 'none'), context['dag_run'].conf['size'])",
+        "conf = context['dag_run'].conf or {}\nif 'town' in conf: print(conf['town'], conf.get('size'))",
+        "if context['dag_run'].conf: print(context['dag_run'].conf['town'], context['dag_run'].conf['size'])",
+    ],
+)  # fmt: skip
+def test_what_a_start_gives_is_the_conf_of_a_run(body: str) -> None:
+    found = in_dag(with_context(body))
+    one = workflow(found).spec
+    assert dict(one.params) == {"town": "", "size": ""} and not any(each.required for each in one.declared.values())
+    script = one.tasks[0].params["script"]
+    assert printed(script.replace("${town}", "Lima").replace("${size}", "3")) == ["Lima 3"]
+    assert any("always texts" in each for each in said(found, Grade.CHANGED))
+
+
+@every(
+    ("body", "expected"),
+    [
+        ("print(context['dag_run'].conf)", "which parts of dag_run.conf it uses is not known"),
+        ("print(context['dag_run'].conf[x])", "which parts of dag_run.conf it uses is not known"),
+        ("conf = context['dag_run'].conf\nconf = 1\nprint(conf['a'])", "which parts of dag_run.conf it uses"),
+        ("print(context['dag_run'].external_trigger)", "it uses dag_run.external_trigger"),
+        ("print(get_current_context())", "which parts of get_current_context() it uses is not known"),
+    ],
+)
+def test_what_is_not_known_of_the_context_is_to_be_done(body: str, expected: str) -> None:
+    found = in_dag(with_context(body), before="from airflow.sdk import get_current_context")
+    assert any(expected in each for each in said(found, Grade.TODO)), said(found, Grade.TODO)
+
+
+def test_a_function_that_asks_for_its_current_context_gets_what_it_asks_for() -> None:
+    text = """
+        @task
+        def load():
+            from airflow.operators.python import get_current_context
+            context = get_current_context()
+            context["ti"].xcom_push(key="rows", value=context["params"]["limit"] + 1)
+            print(get_current_context()["run_id"])
+        load()
+    """
+    found = in_dag(text, 'params={"limit": Param(3, type="integer")}, schedule=None')
+    script = tasks(found)["load"].params["script"]
+    done = printed(script.replace("${limit}", "3").replace("${system.workflow.instance.id}", "42"))
+    assert done[:3] == ["#{setValue(rows=4)}", "#{setValue(rows_json=4)}", "42"]
+
+
+def test_templates_of_a_function_are_given_to_it() -> None:
+    given = ", templates_dict={'day': '{{ ds }}'}"
+    script = tasks(in_dag(with_context("print(context['templates_dict']['day'])", given)))["a"].params["script"]
+    assert printed(script) == ["$[interval_start(yyyy-MM-dd)]"]
