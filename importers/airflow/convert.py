@@ -162,25 +162,14 @@ def _after_what_is_used(flow: Flow) -> None:
         draft = flow.drafts[operator]
         text = str((draft.params, draft.fields))
         for name, other in by_name.items():
-            if f"${{{name}." not in text or other is operator or other in _before(operator):
+            if f"${{{name}." not in text or other is operator or other in flow.before(operator):
                 continue
-            if operator in _before(other):
+            if operator in flow.before(other):
                 draft.about.todo("xcom_pull", f'it uses a result of "{name}", which comes after it')
                 continue
             operator.before.append(other)
             draft.after.append(name)
             draft.about.changed("xcom_pull", f'it comes after "{name}" too, since it uses its result')
-
-
-def _before(operator: Operator) -> set[Operator]:
-    found: set[Operator] = set()
-    todo = list(operator.before)
-    while todo:
-        each = todo.pop()
-        if each not in found:
-            found.add(each)
-            todo += each.before
-    return found
 
 
 def _in_order(flow: Flow) -> list[Any]:

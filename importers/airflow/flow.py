@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -45,6 +45,14 @@ class Flow:
         """The tasks directly after one."""
         return [each for each in self.dag.tasks if operator in each.before]
 
+    def before(self, operator: Operator) -> set[Operator]:
+        """All tasks before one."""
+        return _reached(operator, lambda each: each.before)
+
+    def later(self, operator: Operator) -> set[Operator]:
+        """All tasks after one."""
+        return _reached(operator, self.after)
+
     def is_pulled(self, operator: Operator, key: str = "return_value") -> bool:
         """Whether somebody uses this result."""
         return (operator.id, key) in self.pulled
@@ -53,6 +61,17 @@ class Flow:
         """The reference to a result of a task; of what stands for an element of a list, to the path alone."""
         name = self.names.get(value.of)
         return f"${{{value.path}}}" if name is None else f"${{{name}.{value.path}}}"
+
+
+def _reached(operator: Operator, steps: Callable[[Operator], list[Operator]]) -> set[Operator]:
+    found: set[Operator] = set()
+    todo = list(steps(operator))
+    while todo:
+        each = todo.pop()
+        if each not in found:
+            found.add(each)
+            todo += steps(each)
+    return found
 
 
 class Args:

@@ -109,7 +109,23 @@ def _common(args: Args) -> None:
             about.changed(name, sentence)
     args.irrelevant(*unheeded.OF_PEOPLE)
     if args.operator.is_teardown:
-        fields["teardown"] = True
+        _cleans_up(args)
+
+
+def _cleans_up(args: Args) -> None:
+    """A teardown, for which nothing waits here."""
+    flow, about = args.flow, args.draft.about
+    if all(each.is_teardown for each in flow.later(args.operator)):
+        args.draft.fields["teardown"] = True
+        others = {each for each in flow.dag.tasks if not each.is_teardown}
+        if others - flow.before(args.operator):
+            about.changed("teardown", "it runs when all other tasks are over; there when those before it are")
+    else:
+        args.draft.fields["start_when"] = "all_done"
+        about.changed(
+            "teardown",
+            "tasks come after it, so it is no teardown here: it runs however its setup ended, and its failure counts",
+        )
 
 
 def _fitting(args: Args) -> None:
