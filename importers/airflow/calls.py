@@ -16,6 +16,7 @@ from importers.airflow import placing
 from importers.airflow.values import (
     Dag,
     Dataset,
+    Datasets,
     Dotted,
     Function,
     Group,
@@ -118,6 +119,12 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
             return placing.group(reader, str(named.get("group_id", given[0] if given else "group")), named)
         case "Dataset" | "Asset" if name := next(iter((*given, named.get("uri"), named.get("name"))), None):
             return Dataset(str(named.get("name") or named.get("uri") or name))
+        case "AssetAny" | "AssetAll" if (found := Datasets.of(given)) is not None:
+            return replace(found, all_of_them=found.all_of_them and function.name == "AssetAll")
+        case "DatasetOrTimeSchedule" | "AssetOrTimeSchedule" if isinstance(
+            timetable := named.get("timetable", given[0] if given else None), Timetable
+        ) and (found := Datasets.of(named.get("datasets", named.get("assets", given[1] if given[1:] else None)))):
+            return replace(found, timetable=timetable)
         case "Param":
             return Parameter(given[0] if given else named.pop("default", None), named)
         case "V1EnvVar" if {"name", "value"} == named.keys():

@@ -8,7 +8,7 @@ from typing import Any
 from zoneinfo import available_timezones
 
 from importers.airflow.flow import Flow, shown
-from importers.airflow.values import Dag, Dataset, Timetable, Unknown
+from importers.airflow.values import Dag, Datasets, Timetable, Unknown
 from model.errors import Refused
 from model.time.cron import Cron
 
@@ -25,8 +25,7 @@ def schedule_of(dag: Dag) -> Any:
 def zone_of(dag: Dag) -> str:
     """The zone of its start date, in which its cron expression counts."""
     start = _start_of(dag)
-    timetable = schedule_of(dag)
-    if isinstance(timetable, Timetable) and timetable.zone:
+    if (timetable := _timetable_of(dag)) is not None and timetable.zone:
         return timetable.zone
     if isinstance(start, Unknown):
         named = re.findall(r"""['"](\w+/[\w/]+)['"]""", start.text)
@@ -34,11 +33,17 @@ def zone_of(dag: Dag) -> str:
     return str(getattr(start.tzinfo, "key", "UTC")) if isinstance(start, datetime) and start.tzinfo else "UTC"
 
 
+def _timetable_of(dag: Dag) -> Timetable | None:
+    found = schedule_of(dag)
+    found = found.timetable if isinstance(found, Datasets) else found
+    return found if isinstance(found, Timetable) else None
+
+
 def has_intervals(dag: Dag, *, is_third: bool) -> bool:
     """Whether its runs are for the time since the fire before; in Airflow 3 only those of a timetable can be."""
     found = schedule_of(dag)
-    if isinstance(found, Timetable):
-        return found.intervals
+    if (timetable := _timetable_of(dag)) is not None:
+        return timetable.intervals
     if isinstance(found, str | timedelta) or found is NOBODY:
         return not is_third and found not in ("@once", "@continuous")
     return isinstance(found, Unknown)
@@ -57,8 +62,13 @@ def convert(flow: Flow, *, is_third: bool, online: bool) -> None:
         case "@continuous":
             about.todo("schedule", "it began again whenever it ended; write it as a stream, or give it a schedule")
             return
-        case list() | tuple() | Dataset():
+        case Datasets(timetable=Timetable(cron)):
             _by_datasets(flow, found)
+        case _ if (datasets := Datasets.of(found)) is not None:
+            _by_datasets(flow, datasets)
+            return
+        case list() | tuple():
+            about.todo("schedule", f"its datasets {shown(found)} are not known; write triggers")
             return
         case Unknown(text, line):
             about.todo("schedule", f"line {line}: its schedule {text} is not known; write schedules")
@@ -161,13 +171,7 @@ def _cron_of(every: timedelta, start: Any) -> str:
     return f"{at.minute} {at.hour} * * {(at.weekday() + 1) % 7}" if whole == 7 * 1440 else ""
 
 
-def _by_datasets(flow: Flow, given: Any) -> None:
-    listed = list(given) if isinstance(given, list | tuple) else [given]
-    names = [each.name for each in listed if isinstance(each, Dataset)]
-    if len(names) < len(listed):
-        flow.about.todo("schedule", f"its datasets {shown(given)} are not known; write triggers")
-    flow.fields["triggers"] = [{"dataset": name} for name in names]
-    if len(names) > 1:
-        flow.about.changed(
-            "schedule", "there it waits until all of its datasets were updated, here each of them starts it"
-        )
+def _by_datasets(flow: Flow, given: Datasets) -> None:
+    flow.fields["triggers"] = [{"dataset": name} for name in given.names]
+    if given.all_of_them:
+        flow.about.changed("schedule", "there it waits for several of its datasets, here each of them starts it")
