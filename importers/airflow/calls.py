@@ -129,7 +129,11 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
             return Parameter(given[0] if given else named.pop("default", None), named)
         case "V1EnvVar" if {"name", "value"} == named.keys():
             return named
-        case "V1ResourceRequirements" if named.keys() <= {"requests", "limits"} and not _unknown(list(named.values())):
+        case "Secret" if "kubernetes" in function.path:
+            return {**dict(zip(("deploy_type", "deploy_target", "secret", "key"), given, strict=False)), **named}
+        case "V1LocalObjectReference" if given:
+            return {"name": given[0]}
+        case name if name.startswith("V1") and not given and not _unknown(list(named.values())):
             return named
         case "Label" | "EdgeModifier":
             return Label()

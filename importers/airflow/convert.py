@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import Any
 
 from importers import documents
-from importers.airflow import dags, joins, schedules, tasks
+from importers.airflow import containers, dags, joins, schedules, tasks
 from importers.airflow.flow import Flow
 from importers.airflow.reader import Reader
 from importers.airflow.templates import Templates
@@ -57,13 +57,14 @@ def import_dags(files: Sequence[tuple[str, bytes]], types: TaskTypes, options: O
     made: list[tuple[Flow, dict[str, Any]]] = []
     for file, data in files:
         text = data.decode("utf-8-sig", "replace")
-        passwords.learn(text)
         about = report.about(file)
         report.forms[file] = FORM
         try:
             reader = Reader(text)
+            passwords.learn(text, set(containers.names_of_secrets(reader.tree)))
             found = reader.read()
         except (SyntaxError, ValueError, RecursionError) as error:
+            passwords.learn(text)
             about.refuse(f"it cannot be read as Python: {error}")
             report.forms[file] = "none"
             continue
