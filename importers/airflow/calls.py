@@ -12,7 +12,7 @@ from datetime import UTC, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from importers.airflow import placing
+from importers.airflow import own_functions, placing
 from importers.airflow.values import (
     Dag,
     Dataset,
@@ -27,9 +27,7 @@ from importers.airflow.values import (
     Partial,
     Timetable,
     Unknown,
-    first_of,
     link,
-    operators_in,
 )
 
 if TYPE_CHECKING:
@@ -61,7 +59,7 @@ def call(reader: Reader, node: ast.Call) -> Any:
         case Dotted():
             return _of_import(reader, node, function, given, named)
         case Function():
-            return _of_function(reader, node, function, given, named)
+            return own_functions.called(reader, node, function, given, named)
     if "task_id" in named:
         return placing.operator(reader, node, Dotted(ast.unparse(node.func)), named)
     return reader.unknown(node)
@@ -181,64 +179,6 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
     return reader.unknown(node)
 
 
-def _of_function(reader: Reader, node: ast.Call, function: Function, given: list[Any], named: dict[str, Any]) -> Any:
-    arguments = _by_name(reader, function, given, {**function.partial, **named})
-    if function.kind == "dag":
-        dag = reader.add_dag(Dag({"dag_id": function.node.name, **function.given}, node.lineno))
-        dag.doc = ast.get_docstring(function.node) or ""
-        reader.current.append(dag)
-        reader.inlined(function, _as_params(dag, arguments))
-        reader.current.pop()
-        return dag
-    if function.kind == "task_group":
-        group = placing.group(reader, str(function.given.get("group_id", function.node.name)), function.given)
-        reader.groups.append(group)
-        group.value = reader.inlined(function, arguments)
-        reader.groups.pop()
-        if given or named:
-            before = list(operators_in([given, named]))
-            for first in first_of(group):
-                if not first.before:
-                    link(before, first)
-        return group
-    if function.kind:
-        return placing.task(
-            reader, node, function, {**function.partial, **placing.positional(function, given), **named}
-        )
-    return reader.inlined(function, arguments)
-
-
-def _as_params(dag: Dag, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a function that makes a DAG are its params. Of other values than texts the default stays."""
-    given = dag.given.setdefault("params", {}) if arguments else None
-    found = dict(arguments)
-    for name, value in arguments.items():
-        if isinstance(value, str) and isinstance(given, dict):
-            given.setdefault(name, value)
-            found[name] = f"{{{{ params.{name} }}}}"
-        elif value not in (None, (), {}):
-            dag.given[f"its argument {name}"] = value
-    return found
-
-
-def _by_name(reader: Reader, function: Function, given: list[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a function by their names, with its defaults."""
-    node = function.node
-    names = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
-    defaults = node.args.defaults
-    found = {name: reader.value(each) for name, each in zip(names[len(names) - len(defaults) :], defaults, strict=True)}
-    for each, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
-        if default is not None:
-            found[each.arg] = reader.value(default)
-    found |= {**function.defaults, **dict(zip(names, given, strict=False)), **named}
-    if node.args.vararg is not None:
-        found[node.args.vararg.arg] = tuple(given[len(names) :])
-    if node.args.kwarg is not None:
-        own = {*names, *(each.arg for each in node.args.kwonlyargs)}
-        found[node.args.kwarg.arg] = {name: value for name, value in named.items() if name not in own}
-    return found
-
-
 def _of_object(reader: Reader, node: ast.Call, holder: Any, name: str) -> Any:
     given, named = _arguments(reader, node)
     match holder, name:
@@ -255,6 +195,10 @@ def _of_object(reader: Reader, node: ast.Call, holder: Any, name: str) -> Any:
             return replace(holder, given={**holder.given, **named})
         case Function(), "partial":
             return replace(holder, partial={**holder.partial, **named})
+        case Function(kind="task_group"), "expand" | "expand_kwargs":
+            return own_functions.mapped_group(
+                reader, node, holder, given[0] if name == "expand_kwargs" and given else named
+            )
         case Function(), "expand" | "expand_kwargs":
             over = {"": given[0]} if name == "expand_kwargs" and given else named
             return placing.task(reader, node, holder, dict(holder.partial), over)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import PurePath
@@ -12,7 +12,7 @@ from typing import Any
 
 from importers import documents
 from importers.airflow import containers, dags, joins, schedules, tasks
-from importers.airflow.flow import Flow
+from importers.airflow.flow import Flow, workflow_name
 from importers.airflow.reader import Reader
 from importers.airflow.templates import Templates
 from importers.airflow.values import Dag, Function, Operator, Output, Unknown
@@ -20,7 +20,6 @@ from importers.catalog import Names
 from importers.imported import Imported, finished
 from importers.passwords import Hidden, Passwords
 from importers.report import Report
-from model.definitions.names import fault_of_workflow_name
 from service.workflows.workflow_file import TaskTypes
 
 FORM = "DAG file"
@@ -73,9 +72,11 @@ def import_dags(files: Sequence[tuple[str, bytes]], types: TaskTypes, options: O
             about.refuse(f"no DAG was found in it; one that other files make is imported with these only{why}")
         for line in reader.unreached() if found else ():
             about.lost("DAG", f"line {line}: the DAG that is made there is left out: no code that is followed makes it")
-        made += [
-            (flow, _content(flow, options)) for flow in (_flow(dag, reader, file, report, passwords) for dag in found)
-        ]
+        parents = {
+            child: dag for dag in found for each in dag.tasks if isinstance(child := each.given.get("subdag"), Dag)
+        }
+        flows = [_flow(dag, reader, file, report, passwords, parents) for dag in found]
+        made += [(flow, _content(flow, options)) for flow in flows]
     named: dict[str, int] = {}
     written: dict[str, str] = {}
     pools: dict[str, int] = {}
@@ -95,11 +96,13 @@ def import_dags(files: Sequence[tuple[str, bytes]], types: TaskTypes, options: O
     return finished(written, report, Names({}))
 
 
-def _flow(dag: Dag, reader: Reader, file: str, report: Report, passwords: Passwords) -> Flow:
+def _flow(
+    dag: Dag, reader: Reader, file: str, report: Report, passwords: Passwords, parents: Mapping[Dag, Dag]
+) -> Flow:
     written = dag.given.get("dag_id")
     if is_file := isinstance(written, Unknown) and _NAME_OF_FILE.fullmatch(written.text) is not None:
         dag.given["dag_id"] = PurePath(file).stem
-    name = _workflow_name(dag.id or f"dag_of_line_{dag.line}")
+    name = workflow_name(dag.id or f"dag_of_line_{dag.line}")
     about = report.about(file, dag.id or name)
     about.begin("a workflow")
     if is_file:
@@ -120,7 +123,12 @@ def _flow(dag: Dag, reader: Reader, file: str, report: Report, passwords: Passwo
             operator.before.remove(other)
             sentence = f'line {operator.line}: it comes after "{other.id}", which is a task of another DAG'
             about.of_task(unique).todo("after", sentence)
-    intervals = schedules.has_intervals(dag, is_third=_is_third(reader))
+    top = dag
+    while top in parents:
+        top = parents[top]
+    intervals = schedules.has_intervals(top, is_third=_is_third(reader))
+    if top is not dag:  # only its parent starts it
+        dag.given |= dict.fromkeys(schedules.SCHEDULES)
     by_id = {operator.id: name for operator, name in names.items()}
     templates = Templates(intervals, dag.id, by_id.get)
     flow = Flow(dag, reader, name, about, templates, passwords, names)
@@ -249,9 +257,3 @@ def _parts_of(value: Any) -> Iterator[Any]:
                 yield from _parts_of(each)
         case _:
             yield value
-
-
-def _workflow_name(dag_id: str) -> str:
-    name = dag_id.replace(".", "_") if fault_of_workflow_name(dag_id) else dag_id
-    name = re.sub(r"[^\w.-]+", "_", name) if fault_of_workflow_name(name) else name
-    return f"dag_{name}" if fault_of_workflow_name(name) else name

@@ -14,6 +14,7 @@ from importers.airflow.values import Dag, Dotted, Function, Group, Operator, Out
 from importers.draft import Draft
 from importers.passwords import Passwords
 from importers.report import About
+from model.definitions.names import fault_of_workflow_name
 
 
 @dataclass
@@ -202,6 +203,13 @@ def shown(value: Any) -> Any:
         case Dag():
             return value.id
     return str(value)
+
+
+def workflow_name(dag_id: str) -> str:
+    """The name of the workflow that a DAG with this id becomes."""
+    name = dag_id.replace(".", "_") if fault_of_workflow_name(dag_id) else dag_id
+    name = re.sub(r"[^\w.-]+", "_", name) if fault_of_workflow_name(name) else name
+    return f"dag_{name}" if fault_of_workflow_name(name) else name
 
 
 def minutes(seconds: float) -> float | int:

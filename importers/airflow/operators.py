@@ -9,8 +9,8 @@ from shlex import quote
 from typing import Any
 
 from importers.airflow import branches, containers, python_tasks, sensors
-from importers.airflow.flow import Args, in_quotes, parameter_name, shown
-from importers.airflow.values import Dotted, Label
+from importers.airflow.flow import Args, in_quotes, parameter_name, shown, workflow_name
+from importers.airflow.values import Dag, Dotted, Label
 from importers.table_names import with_names
 from model.errors import Refused
 from worker.statements.grammar import MYSQL, POSTGRES, SQLITE, STANDARD
@@ -63,12 +63,21 @@ def _bash(args: Args) -> None:
         command = "\n".join(["case ${each_index} in", *cases, "esac"])
     else:
         command = args.text("bash_command")
-    code = args.raw("skip_on_exit_code", 99)
-    codes = [each for each in (code if isinstance(code, list | tuple) else [code]) if isinstance(each, int)]
-    if codes:
+    if codes := _skip_codes(args):
         args.draft.fields["skip_exit_codes"] = codes
     args.draft.params = {"script": _script(args, command)}
     args.irrelevant("output_encoding", "append_env", "do_xcom_push", "xcom_push", "output_processor")
+
+
+def _bash_function(args: Args) -> None:
+    """A function that gives the text of a script: one that only returns a text is that script."""
+    if (text := python_tasks.text_of(args)) is None:
+        python_tasks.bash(args)
+        args.draft.fields["skip_exit_codes"] = _skip_codes(args)
+    else:
+        args.given["bash_command"] = text
+        args.irrelevant("op_kwargs", "op_args")
+        _bash(args)
 
 
 def _with_own_variables(args: Args, command: str) -> str:
@@ -77,6 +86,11 @@ def _with_own_variables(args: Args, command: str) -> str:
     names = {*args.flow.params, *(own if isinstance(own, dict) else {}), *_IN_JINJA.findall(command)}
     names -= args.flow.reader.variables.keys()
     return re.sub(r"(?<!\$)\$\{(\w+)\}", lambda found: f"${found[0]}" if found[1] in names else found[0], command)
+
+
+def _skip_codes(args: Args) -> list[int]:
+    code = args.raw("skip_on_exit_code", 99)
+    return [each for each in (code if isinstance(code, list | tuple) else [code]) if isinstance(each, int)]
 
 
 def _script(args: Args, command: str) -> str | dict[str, str]:
@@ -171,7 +185,7 @@ def _request(args: Args) -> dict[str, Any]:
 def _trigger(args: Args) -> None:
     waits = args.flag("wait_for_completion")
     args.draft.type = "SUB_PROCESS"
-    args.draft.params = {"workflow": args.text("trigger_dag_id"), **({} if waits else {"wait": False})}
+    args.draft.params = {"workflow": workflow_name(args.text("trigger_dag_id")), **({} if waits else {"wait": False})}
     if given := args.mapping("conf"):
         args.draft.params["params"] = given
     args.irrelevant("wait_for_completion", "poke_interval", "allowed_states", "failed_states", "deferrable",
@@ -180,6 +194,15 @@ def _trigger(args: Args) -> None:
     if args.has("logical_date") or args.has("execution_date"):
         args.draft.about.changed("logical_date", "the other run has the time of its start")
         args.irrelevant("logical_date", "execution_date")
+
+
+def _child(args: Args) -> None:
+    """A DAG of the file that is run as a part of another one."""
+    child = args.raw("subdag")
+    if not isinstance(child, Dag) or not child.id:
+        raise Refused(f"its DAG {shown(child)} is not known; write a SUB_PROCESS with the workflow that it is")
+    args.draft.type, args.draft.params = "SUB_PROCESS", {"workflow": workflow_name(child.id)}
+    args.irrelevant("session", "conf", "propagate_skipped_state", "mode", "poke_interval", "timeout")
 
 
 def _http_sensor(args: Args) -> None:
@@ -251,7 +274,7 @@ def _listed(value: Any) -> list[Any]:
 
 OPERATORS: dict[str, Convert] = {
     "BashOperator": _bash,
-    "@task.bash": python_tasks.bash,
+    "@task.bash": _bash_function,
     **dict.fromkeys(("EmptyOperator", "DummyOperator"), _nothing),
     **dict.fromkeys(python_tasks.PYTHON, python_tasks.python),
     **dict.fromkeys(
@@ -266,6 +289,7 @@ OPERATORS: dict[str, Convert] = {
     "ExternalTaskSensor": sensors.external_task,
     "ExternalTaskMarker": _marker,
     "TriggerDagRunOperator": _trigger,
+    "SubDagOperator": _child,
     "FileSensor": sensors.file,
     "SqlSensor": sensors.sql,
     "BashSensor": sensors.bash,

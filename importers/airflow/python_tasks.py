@@ -39,16 +39,38 @@ def _given(args: Args, result: str) -> list[str]:
     return [f'_give("return_value", {result})', *([each] if mapped and not args.operator.over else [])]
 
 
-def bash(args: Args) -> None:
-    """`@task.bash`: a function that gives the text of a script. Only one that returns a text as it is, is known."""
+def text_of(args: Args) -> str | None:
+    """The text that its function gives, if it does nothing else."""
     function = function_of(args)
     body = [each for each in function.node.body if not isinstance(each, ast.Expr)]
-    text = None
-    if len(body) == 1 and isinstance(body[0], ast.Return) and body[0].value is not None:
-        text = args.flow.reader.inlined(function, args.raw("op_kwargs", {}))
-    if not isinstance(text, str):
-        raise Refused("the text of its script is known only when its function runs; write the script")
-    args.draft.params = {"script": args.written("bash_command", text).rstrip("\n") + "\n"}
+    if len(body) != 1 or not isinstance(body[0], ast.Return) or body[0].value is None:
+        return None
+    found = args.flow.reader.inlined(function, args.given.get("op_kwargs", {}))
+    return found if isinstance(found, str) else None
+
+
+def bash(args: Args) -> None:
+    """A function that gives the text of a script, which then runs."""
+    outside: dict[str, str] = {}
+    own = {name: _from_outside(repr(text), outside) for name, text in args.mapping("env").items()}
+    env = ", ".join(["**os.environ", *(f"{name!r}: {text}" for name, text in own.items())])
+    given = "".join(
+        f", {name}={_from_outside(repr(text), outside)}" for name, text in (("cwd", args.text("cwd")),) if text
+    )
+    is_used = args.flow.is_pulled(args.operator)
+    piped = ", stdout=subprocess.PIPE, text=True" if is_used else ""
+    after = ["print(done.stdout, flush=True)", '_give("return_value", (done.stdout.splitlines() or [""])[-1])']
+    script(args, lambda result: [
+        f'done = subprocess.run(["bash", "-c", {result}], env={{{env}}}{given}{piped})',
+        *(after if is_used else []),
+        "raise SystemExit(done.returncode)",
+    ], outside)  # fmt: skip
+    text = str(args.draft.params["script"])
+    for name, value in outside.items():
+        text = text.replace(f"os.environ[{name!r}]", f"os.environ[{'SHOAL_PARAM_' + name!r}]")
+        args.draft.fields.setdefault("local_params", {})[name] = value
+    args.draft.params["script"] = f"import os\nimport subprocess\n\n{text}"
+    args.irrelevant("append_env", "output_encoding", "output_processor")
 
 
 def sensor(args: Args) -> tuple[str, dict[str, str]]:

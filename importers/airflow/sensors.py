@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from importers.airflow import python_tasks
-from importers.airflow.flow import Args, in_quotes, minutes, parameter_name, span
+from importers.airflow.flow import Args, in_quotes, minutes, parameter_name, span, workflow_name
 from importers.airflow.values import Unknown
 from model.errors import Refused
 
@@ -15,7 +15,7 @@ _SAMPLE = datetime(2026, 1, 15, 12, tzinfo=UTC)
 
 def external_task(args: Args) -> None:
     """Another DAG: a DEPENDENT task."""
-    item: dict[str, Any] = {"workflow": args.text("external_dag_id")}
+    item: dict[str, Any] = {"workflow": workflow_name(args.text("external_dag_id"))}
     tasks = args.texts("external_task_ids") or [each for each in args.texts("external_task_id") if each]
     delta = args.known("execution_delta")
     item["at"] = "same"

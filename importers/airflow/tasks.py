@@ -110,6 +110,7 @@ def _common(args: Args) -> None:
     args.irrelevant(*unheeded.OF_PEOPLE)
     if args.operator.is_teardown:
         _cleans_up(args)
+    args.irrelevant("max_active_tis_per_dagrun")  # of the elements of a mapped task
 
 
 def _cleans_up(args: Args) -> None:
@@ -210,7 +211,8 @@ def _mapped(args: Args) -> None:
         return
     else:
         made = args.written("expand", lists[0])
-    args.draft.fields["each"] = made
+    limit = args.number("max_active_tis_per_dagrun")
+    args.draft.fields["each"] = {"over": made, "parallel": int(limit)} if limit else made
 
 
 def _element(args: Args, value: Any) -> Any:
