@@ -115,7 +115,7 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
             return given[0]
         case "TaskGroup":
             return placing.group(reader, str(named.get("group_id", given[0] if given else "group")), named)
-        case "Dataset" | "Asset" if name := next(iter((*given, named.get("uri"), named.get("name"))), None):
+        case "Dataset" | "Asset" if name := next(filter(None, (*given, named.get("uri"), named.get("name"))), None):
             return Dataset(str(named.get("name") or named.get("uri") or name))
         case "AssetAny" | "AssetAll" if (found := Datasets.of(given)) is not None:
             return replace(found, all_of_them=found.all_of_them and function.name == "AssetAll")
@@ -123,6 +123,8 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
             timetable := named.get("timetable", given[0] if given else None), Timetable
         ) and (found := Datasets.of(named.get("datasets", named.get("assets", given[1] if given[1:] else None)))):
             return replace(found, timetable=timetable)
+        case "XComArg" if given and isinstance(given[0], Operator):
+            return Output(given[0], str(named.get("key", "return_value")))
         case "Param":
             return Parameter(given[0] if given else named.pop("default", None), named)
         case "V1EnvVar" if {"name", "value"} == named.keys():

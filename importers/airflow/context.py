@@ -36,7 +36,8 @@ class _Run:
     conf = {{name: value for name, value in {conf}.items() if value}}
 '''
 _TEXTS = ("ds", "ds_nodash", "ts", "ts_nodash", "data_interval_start", "data_interval_end", "logical_date",
-          "execution_date", "next_ds", "yesterday_ds", "tomorrow_ds", "run_id")  # fmt: skip
+          "execution_date", "next_ds", "yesterday_ds", "tomorrow_ds", "run_id", "task_instance_key_str",
+          "next_ds_nodash", "yesterday_ds_nodash", "tomorrow_ds_nodash")  # fmt: skip
 _MOMENTS = ("data_interval_start", "data_interval_end", "logical_date", "execution_date")
 _INSTANCES = ("ti", "task_instance")
 _OBJECTS = ("dag", "task", "conf", "macros", "var", "conn", "inlets", "outlets", "inlet_events",
