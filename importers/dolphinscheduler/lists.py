@@ -65,7 +65,7 @@ def read(content: Mapping[str, Any], path: Path, ledger: Ledger, file: str, abou
         [each for each in (fields.text("code"), fields.text("id")) if each],
         {key: place for key, place in places.items() if place is not None},
         schedule if schedule.content else None,
-        frozenset(key for edge in edges for key in edge),
+        frozenset(each.text(end) for each in relations for end in ("preTaskCode", "postTaskCode")),
     )
 
 
