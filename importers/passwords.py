@@ -8,7 +8,7 @@ parameter without a value; in a report, asterisks.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 MASK = "******"
@@ -44,13 +44,11 @@ class Passwords:
     def __init__(self) -> None:
         self._values: dict[str, None] = {}
 
-    def learn(self, tree: Any) -> None:
-        """Find those of an input, before anything of it is written."""
+    def learn(self, tree: Any, names: Collection[str] = ()) -> None:
+        """Find those of an input, before anything of it is written; `names` are none, though they look so."""
         for name, value in _texts(tree, ""):
-            if is_name(name) and is_value(value):
-                self._values[value] = None
-            for found in found_in(value):
-                self._values[found] = None
+            own = [value] if is_name(name) and is_value(value) else []
+            self._values |= dict.fromkeys(each for each in (*own, *found_in(value)) if each not in names)
 
     def masked(self, text: str) -> str:
         """The text with asterisks."""

@@ -49,7 +49,18 @@ from service.schedules import schedule_calendar, schedule_changes, schedule_list
 from service.secrets import data_sources, environments, key_rotation
 from service.slots import claims, command_slot, slot_picture, slot_replay
 from service.workflows import apply_operations as applying
-from service.workflows import content, drafting, history, last_runs, layouts, relations, saving, schemas, trying
+from service.workflows import (
+    content,
+    drafting,
+    folder_sync,
+    history,
+    last_runs,
+    layouts,
+    relations,
+    saving,
+    schemas,
+    trying,
+)
 from service.workflows import listing as workflow_listing
 
 _MODULES = (
@@ -68,7 +79,19 @@ _MODULES = (
         backfills,
     ),
     *(attempts, elements, why, counting, attention),
-    *(workflow_listing, content, history, applying, saving, trying, drafting, layouts, last_runs, relations),
+    *(
+        workflow_listing,
+        content,
+        history,
+        applying,
+        folder_sync,
+        saving,
+        trying,
+        drafting,
+        layouts,
+        last_runs,
+        relations,
+    ),
     *(schemas, projects, files, schedule_listing, schedule_calendar, schedule_changes),
     *(clock, members, slot_replay, failover_receipt, claims, command_queue, command_slot, examination),
     *(settings_in_force, names, search),

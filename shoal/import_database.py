@@ -5,14 +5,23 @@ Its tables are read as they are found, since each version of DolphinScheduler ha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 from sqlalchemy import Connection, MetaData, Table, create_engine, inspect
 from sqlalchemy.exc import DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from dao.secrets.data_source_url import parse_data_source_url, shown_url
-from importers.dolphinscheduler.database import NAMED, PARAMETERS, WHOLE, Row, export_of, names_of
+from importers.dolphinscheduler.database import (
+    NAMED,
+    PARAMETERS,
+    VERSIONS,
+    WHOLE,
+    Row,
+    export_of,
+    names_of,
+    older_tasks,
+)
 from model.errors import Refused, Unavailable
 
 NAME = "the database"
@@ -34,6 +43,8 @@ def read_database(url: str) -> tuple[bytes, dict[str, dict[str, str]]]:
         if absent := [WHOLE[what][0] for what, name in tables.items() if name is None]:
             raise Refused(f"it is no database of DolphinScheduler 3: it has no table {absent[0]}")
         rows = {what: _rows(connection, name or "") for what, name in tables.items()}
+        if (older := older_tasks(rows)) and VERSIONS in present:
+            rows["versions"] = _rows(connection, VERSIONS, of=older)
         named = {
             kind: _rows(connection, table, (id_, name))
             for kind, (table, id_, name) in NAMED.items()
@@ -65,9 +76,11 @@ def _connected(text: str) -> Iterator[Connection]:
         engine.dispose()
 
 
-def _rows(connection: Connection, name: str, columns: Sequence[str] | None = None) -> list[Row]:
+def _rows(
+    connection: Connection, name: str, columns: Sequence[str] | None = None, of: Collection[int] | None = None
+) -> list[Row]:
     table = Table(name, MetaData(), autoload_with=connection)
-    wanted = (
-        table.select() if columns is None else table.select().with_only_columns(*(table.c[each] for each in columns))
-    )
+    wanted = table.select() if of is None else table.select().where(table.c["code"].in_(of))
+    if columns is not None:
+        wanted = wanted.with_only_columns(*(table.c[each] for each in columns))
     return [dict(row._mapping) for row in connection.execute(wanted)]

@@ -81,6 +81,13 @@ _WRITE_SOURCE = text("""
     UPDATE workflow_version SET source_text = :source
     WHERE workflow_code = :code AND version = :version AND source_text IS DISTINCT FROM :source
 """)
+# Rarely asked; it reads the texts of all current versions.
+_BEGINNING_WITH = text("""
+    SELECT d.code FROM workflow_definition d
+    JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version
+    WHERE starts_with(v.source_text, :head) AND NOT d.is_trial
+    ORDER BY d.project, d.name
+""")
 _READ_LAYOUT = text("SELECT layout::text FROM workflow_version WHERE workflow_code = :code AND version = :version")
 _WRITE_LAYOUT = text("""
     UPDATE workflow_version SET layout = CAST(:layout AS jsonb) WHERE workflow_code = :code AND version = :version
@@ -133,6 +140,11 @@ async def read_source(connection: AsyncConnection, code: WorkflowCode, version: 
     """The text; None if the version has none, or is not there."""
     found: str | None = (await connection.execute(_READ_SOURCE, {"code": code, "version": version})).scalar()
     return found
+
+
+async def beginning_with(connection: AsyncConnection, head: str) -> list[WorkflowCode]:
+    """The workflows whose current text begins with this."""
+    return [WorkflowCode(code) for code in (await connection.execute(_BEGINNING_WITH, {"head": head})).scalars()]
 
 
 async def write_source(connection: AsyncConnection, code: WorkflowCode, version: int, source: str) -> None:

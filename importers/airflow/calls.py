@@ -7,15 +7,16 @@ import json
 import os.path
 import textwrap
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from importers.airflow.operations import note_arrows
+from importers.airflow import own_functions, placing
 from importers.airflow.values import (
     Dag,
     Dataset,
+    Datasets,
     Dotted,
     Function,
     Group,
@@ -26,9 +27,7 @@ from importers.airflow.values import (
     Partial,
     Timetable,
     Unknown,
-    first_of,
     link,
-    operators_in,
 )
 
 if TYPE_CHECKING:
@@ -43,9 +42,9 @@ _OF_TEXT = ("format", "join", "replace", "upper", "lower", "strip", "lstrip", "r
             "title", "capitalize", "zfill", "removeprefix", "removesuffix")  # fmt: skip
 _OF_DICT = ("get", "items", "keys", "values", "copy", "update")
 _OF_LIST = ("append", "extend", "copy", "index", "insert")
+BUILT_IN = {*_KNOWN, "range"}
 RANGE_MAX = 20_000
 _HARMLESS = ("print", "log", "warnings.", "sys.", "os.")
-_NO_TASK = ("BaseHook", "Connection", "Config", "conf")
 
 
 def call(reader: Reader, node: ast.Call) -> Any:
@@ -60,9 +59,9 @@ def call(reader: Reader, node: ast.Call) -> Any:
         case Dotted():
             return _of_import(reader, node, function, given, named)
         case Function():
-            return _of_function(reader, node, function, given, named)
+            return own_functions.called(reader, node, function, given, named)
     if "task_id" in named:
-        return _operator(reader, node, Dotted(ast.unparse(node.func)), named)
+        return placing.operator(reader, node, Dotted(ast.unparse(node.func)), named)
     return reader.unknown(node)
 
 
@@ -115,14 +114,26 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
         case "timezone" | "Timezone" | "ZoneInfo" if given and isinstance(given[0], str):
             return given[0]
         case "TaskGroup":
-            return _group(reader, str(named.get("group_id", given[0] if given else "group")), named)
-        case "Dataset" | "Asset" if name := next(iter((*given, named.get("uri"), named.get("name"))), None):
+            return placing.group(reader, str(named.get("group_id", given[0] if given else "group")), named)
+        case "Dataset" | "Asset" if name := next(filter(None, (*given, named.get("uri"), named.get("name"))), None):
             return Dataset(str(named.get("name") or named.get("uri") or name))
+        case "AssetAny" | "AssetAll" if (found := Datasets.of(given)) is not None:
+            return replace(found, all_of_them=found.all_of_them and function.name == "AssetAll")
+        case "DatasetOrTimeSchedule" | "AssetOrTimeSchedule" if isinstance(
+            timetable := named.get("timetable", given[0] if given else None), Timetable
+        ) and (found := Datasets.of(named.get("datasets", named.get("assets", given[1] if given[1:] else None)))):
+            return replace(found, timetable=timetable)
+        case "XComArg" if given and isinstance(given[0], Operator):
+            return Output(given[0], str(named.get("key", "return_value")))
         case "Param":
             return Parameter(given[0] if given else named.pop("default", None), named)
         case "V1EnvVar" if {"name", "value"} == named.keys():
             return named
-        case "V1ResourceRequirements" if named.keys() <= {"requests", "limits"} and not _unknown(list(named.values())):
+        case "Secret" if "kubernetes" in function.path:
+            return {**dict(zip(("deploy_type", "deploy_target", "secret", "key"), given, strict=False)), **named}
+        case "V1LocalObjectReference" if given:
+            return {"name": given[0]}
+        case name if name.startswith("V1") and not given and not _unknown(list(named.values())):
             return named
         case "Label" | "EdgeModifier":
             return Label()
@@ -138,11 +149,11 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
         case "getenv" | "get" if function.path in ("os.getenv", "os.environ.get") and given:
             return variable(reader, str(given[0]), given[1] if given[1:] else None)
         case "chain" | "chain_linear":
-            return _chained(reader, node, given, is_linear=function.name == "chain_linear")
+            return placing.chained(reader, node, given, is_linear=function.name == "chain_linear")
         case "cross_downstream":
             ends = [named.get("from_tasks"), named.get("to_tasks")]
             before, after = [*given, *(each for each in ends if each is not None), None, None][:2]
-            return _linked(reader, node, before, after)
+            return placing.linked(reader, node, before, after)
         case "dict" if function.path == "dict" and not given:
             return named
         case "is_venv_installed":
@@ -155,7 +166,7 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
             return os.path.join(*given)  # noqa: PTH118 - a path there, not here
         case "Path" | "PurePath" if given and all(isinstance(each, str) for each in given):
             return "/".join(given)
-        case "partial" if _is_class(function.path.rpartition(".")[0]):
+        case "partial" if placing.is_class(function.path.rpartition(".")[0]):
             return Partial(Dotted(function.path.rpartition(".")[0]), named)
         case "range" if all(isinstance(each, int) for each in given) and len(made := range(*given)) <= RANGE_MAX:
             return list(made)
@@ -163,66 +174,11 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
             if name != "str" and any(map(reader.is_told, given)):
                 return reader.unknown(node)
             return _made(reader, node, _KNOWN[name], given, named)
-    if _is_class(function.path) and ("task_id" in named or function.path.startswith(("airflow", "astronomer"))):
-        return _operator(reader, node, function, named)
+    if placing.is_class(function.path) and ("task_id" in named or function.path.startswith(("airflow", "astronomer"))):
+        return placing.operator(reader, node, function, named)
     if "task_id" in named:
-        return _operator(reader, node, function, named)
+        return placing.operator(reader, node, function, named)
     return reader.unknown(node)
-
-
-def _of_function(reader: Reader, node: ast.Call, function: Function, given: list[Any], named: dict[str, Any]) -> Any:
-    arguments = _by_name(reader, function.node, given, {**function.partial, **named})
-    if function.kind == "dag":
-        dag = reader.add_dag(Dag({"dag_id": function.node.name, **function.given}, node.lineno))
-        dag.doc = ast.get_docstring(function.node) or ""
-        reader.current.append(dag)
-        reader.inlined(function, _as_params(dag, arguments))
-        reader.current.pop()
-        return dag
-    if function.kind == "task_group":
-        group = _group(reader, str(function.given.get("group_id", function.node.name)), function.given)
-        reader.groups.append(group)
-        group.value = reader.inlined(function, arguments)
-        reader.groups.pop()
-        if given or named:
-            before = list(operators_in([given, named]))
-            for first in first_of(group):
-                if not first.before:
-                    link(before, first)
-        return group
-    if function.kind:
-        return _task(reader, node, function, {**function.partial, **_positional(function, given), **named})
-    return reader.inlined(function, arguments)
-
-
-def _as_params(dag: Dag, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a function that makes a DAG are its params. Of other values than texts the default stays."""
-    given = dag.given.setdefault("params", {}) if arguments else None
-    found = dict(arguments)
-    for name, value in arguments.items():
-        if isinstance(value, str) and isinstance(given, dict):
-            given.setdefault(name, value)
-            found[name] = f"{{{{ params.{name} }}}}"
-        elif value not in (None, (), {}):
-            dag.given[f"its argument {name}"] = value
-    return found
-
-
-def _by_name(reader: Reader, node: ast.FunctionDef, given: list[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a function by their names, with its defaults."""
-    names = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
-    defaults = node.args.defaults
-    found = {name: reader.value(each) for name, each in zip(names[len(names) - len(defaults) :], defaults, strict=True)}
-    for each, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
-        if default is not None:
-            found[each.arg] = reader.value(default)
-    found |= {**dict(zip(names, given, strict=False)), **named}
-    if node.args.vararg is not None:
-        found[node.args.vararg.arg] = tuple(given[len(names) :])
-    if node.args.kwarg is not None:
-        own = {*names, *(each.arg for each in node.args.kwonlyargs)}
-        found[node.args.kwarg.arg] = {name: value for name, value in named.items() if name not in own}
-    return found
 
 
 def _of_object(reader: Reader, node: ast.Call, holder: Any, name: str) -> Any:
@@ -230,7 +186,7 @@ def _of_object(reader: Reader, node: ast.Call, holder: Any, name: str) -> Any:
     match holder, name:
         case (Operator() | Group() | list(), "set_downstream" | "set_upstream"):
             other = next(iter([*given, *named.values()]), None)
-            return _linked(reader, node, *((holder, other) if name == "set_downstream" else (other, holder)))
+            return placing.linked(reader, node, *((holder, other) if name == "set_downstream" else (other, holder)))
         case Operator(), "as_teardown":
             holder.is_teardown = True
             link([each for each in [named.get("setups")] if each is not None], holder)
@@ -238,17 +194,21 @@ def _of_object(reader: Reader, node: ast.Call, holder: Any, name: str) -> Any:
         case Operator(), "as_setup":
             return holder
         case Function(), "override":
-            return Function(holder.node, holder.kind, {**holder.given, **named}, holder.partial)
+            return replace(holder, given={**holder.given, **named})
         case Function(), "partial":
-            return Function(holder.node, holder.kind, holder.given, {**holder.partial, **named})
+            return replace(holder, partial={**holder.partial, **named})
+        case Function(kind="task_group"), "expand" | "expand_kwargs":
+            return own_functions.mapped_group(
+                reader, node, holder, given[0] if name == "expand_kwargs" and given else named
+            )
         case Function(), "expand" | "expand_kwargs":
             over = {"": given[0]} if name == "expand_kwargs" and given else named
-            return _task(reader, node, holder, dict(holder.partial), over)
+            return placing.task(reader, node, holder, dict(holder.partial), over)
         case Partial(), "expand" | "expand_kwargs":
             over = {"": given[0]} if name == "expand_kwargs" and given else named
             if holder.of.name.endswith("PythonOperator") and list(over) == ["op_kwargs"]:
                 over = {"": over["op_kwargs"]}
-            return _operator(reader, node, holder.of, dict(holder.given), over)
+            return placing.operator(reader, node, holder.of, dict(holder.given), over)
         case str(), _ if name in _OF_TEXT and not _unknown([*given, *named.values()]):
             if reader.is_told(holder) and not (name == "strip" and not given):
                 return reader.unknown(node)
@@ -285,86 +245,6 @@ def _datetime(reader: Reader, node: ast.Call, given: list[Any], named: dict[str,
         return found.replace(tzinfo=ZoneInfo(zone) if isinstance(zone, str) else UTC)
     except (ZoneInfoNotFoundError, ValueError):
         return found.replace(tzinfo=UTC)
-
-
-def _group(reader: Reader, name: str, given: Mapping[str, Any]) -> Group:
-    prefix = name if given.get("prefix_group_id", True) is not False else ""
-    outer = reader.groups[-1].prefix if reader.groups else ""
-    own = given.get("default_args")
-    defaults = {**(reader.groups[-1].defaults if reader.groups else {}), **(own if isinstance(own, dict) else {})}
-    if isinstance(own, Unknown):
-        reader.note(own.line, f"default_args {own.text} of the group {name} are not known")
-    return Group(".".join(filter(None, (outer, prefix))), defaults=defaults)
-
-
-def _chained(reader: Reader, node: ast.Call, given: list[Any], *, is_linear: bool) -> None:
-    """Draw the arrows of a chain; those between two lists are in pairs, unless it is linear."""
-    for before, after in pairwise([each for each in given if not isinstance(each, Label)]):
-        if not is_linear and isinstance(before, list | tuple) and isinstance(after, list | tuple):
-            if len(before) != len(after):
-                reader.note(node.lineno, "a chain of lists that are not equally long has no meaning in Airflow")
-            for one, other in zip(before, after, strict=False):
-                _linked(reader, node, one, other)
-        else:
-            _linked(reader, node, before, after)
-
-
-def _linked(reader: Reader, node: ast.Call, before: Any, after: Any) -> None:
-    """Draw the arrows that a call draws."""
-    note_arrows(reader, node, before, after)
-    link(before, after)
-
-
-def _positional(function: Function, given: list[Any]) -> dict[str, Any]:
-    names = [each.arg for each in (*function.node.args.posonlyargs, *function.node.args.args)]
-    return dict(zip(names, given, strict=False))
-
-
-def _task(
-    reader: Reader, node: ast.Call, function: Function, arguments: dict[str, Any], over: Mapping[str, Any] | None = None
-) -> Operator:
-    given = {"task_id": function.node.name, **function.given, "op_kwargs": arguments}
-    return _placed(
-        reader, Operator("", f"@{function.kind}", given, node.lineno, function, dict(over or {})), [arguments, over]
-    )
-
-
-def _operator(
-    reader: Reader, node: ast.Call, of: Dotted, given: dict[str, Any], over: Mapping[str, Any] | None = None
-) -> Operator:
-    given.setdefault("task_id", of.name)
-    return _placed(reader, Operator("", of.name, given, node.lineno, None, dict(over or {})), [given, over])
-
-
-def _placed(reader: Reader, operator: Operator, uses: Any) -> Operator:
-    """Add a task to its DAG and group, after the tasks whose results it uses."""
-    dag = operator.given.pop("dag", None)
-    group = operator.given.pop("task_group", None)
-    groups = [group] if isinstance(group, Group) else reader.groups
-    operator.given = {**(groups[-1].defaults if groups else {}), **operator.given}
-    operator.is_teardown = operator.given.pop("teardown", False) is True
-    named = operator.given.pop("task_id", None)
-    if not isinstance(named, str) or reader.is_told(named):
-        reader.note(operator.line, f"the task_id {named.text if isinstance(named, Unknown) else named} is not known")
-        named = f"task_{operator.line}"
-    wanted = ".".join(filter(None, (groups[-1].prefix if groups else "", named)))
-    of = dag if isinstance(dag, Dag) else reader.current[-1] if reader.current else None
-    operator.id = wanted
-    if of is None:
-        reader.homeless.append(operator)
-        link(list(dict.fromkeys(operators_in(uses))), operator)
-        return operator
-    of.add(operator)
-    for each in groups:
-        each.tasks.append(operator)
-    link(list(dict.fromkeys(operators_in(uses))), operator)
-    return operator
-
-
-def _is_class(path: str) -> bool:
-    """Whether this names a class of tasks."""
-    name = path.rpartition(".")[2]
-    return name[:1].isupper() and name not in _NO_TASK and name.endswith(("Operator", "Sensor", "Async", "Task"))
 
 
 def _unknown(values: list[Any]) -> bool:

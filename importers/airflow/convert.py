@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import PurePath
 from typing import Any
 
 from importers import documents
-from importers.airflow import dags, joins, tasks
-from importers.airflow.flow import Flow
+from importers.airflow import containers, dags, joins, schedules, tasks
+from importers.airflow.flow import Flow, workflow_name
 from importers.airflow.reader import Reader
 from importers.airflow.templates import Templates
 from importers.airflow.values import Dag, Function, Operator, Output, Unknown
@@ -20,7 +20,6 @@ from importers.catalog import Names
 from importers.imported import Imported, finished
 from importers.passwords import Hidden, Passwords
 from importers.report import Report
-from model.definitions.names import fault_of_workflow_name
 from service.workflows.workflow_file import TaskTypes
 
 FORM = "DAG file"
@@ -57,13 +56,14 @@ def import_dags(files: Sequence[tuple[str, bytes]], types: TaskTypes, options: O
     made: list[tuple[Flow, dict[str, Any]]] = []
     for file, data in files:
         text = data.decode("utf-8-sig", "replace")
-        passwords.learn(text)
         about = report.about(file)
         report.forms[file] = FORM
         try:
             reader = Reader(text)
+            passwords.learn(text, set(containers.names_of_secrets(reader.tree)))
             found = reader.read()
         except (SyntaxError, ValueError, RecursionError) as error:
+            passwords.learn(text)
             about.refuse(f"it cannot be read as Python: {error}")
             report.forms[file] = "none"
             continue
@@ -72,9 +72,11 @@ def import_dags(files: Sequence[tuple[str, bytes]], types: TaskTypes, options: O
             about.refuse(f"no DAG was found in it; one that other files make is imported with these only{why}")
         for line in reader.unreached() if found else ():
             about.lost("DAG", f"line {line}: the DAG that is made there is left out: no code that is followed makes it")
-        made += [
-            (flow, _content(flow, options)) for flow in (_flow(dag, reader, file, report, passwords) for dag in found)
-        ]
+        parents = {
+            child: dag for dag in found for each in dag.tasks if isinstance(child := each.given.get("subdag"), Dag)
+        }
+        flows = [_flow(dag, reader, file, report, passwords, parents) for dag in found]
+        made += [(flow, _content(flow, options)) for flow in flows]
     named: dict[str, int] = {}
     written: dict[str, str] = {}
     pools: dict[str, int] = {}
@@ -94,11 +96,13 @@ def import_dags(files: Sequence[tuple[str, bytes]], types: TaskTypes, options: O
     return finished(written, report, Names({}))
 
 
-def _flow(dag: Dag, reader: Reader, file: str, report: Report, passwords: Passwords) -> Flow:
+def _flow(
+    dag: Dag, reader: Reader, file: str, report: Report, passwords: Passwords, parents: Mapping[Dag, Dag]
+) -> Flow:
     written = dag.given.get("dag_id")
     if is_file := isinstance(written, Unknown) and _NAME_OF_FILE.fullmatch(written.text) is not None:
         dag.given["dag_id"] = PurePath(file).stem
-    name = _workflow_name(dag.id or f"dag_of_line_{dag.line}")
+    name = workflow_name(dag.id or f"dag_of_line_{dag.line}")
     about = report.about(file, dag.id or name)
     about.begin("a workflow")
     if is_file:
@@ -119,7 +123,12 @@ def _flow(dag: Dag, reader: Reader, file: str, report: Report, passwords: Passwo
             operator.before.remove(other)
             sentence = f'line {operator.line}: it comes after "{other.id}", which is a task of another DAG'
             about.of_task(unique).todo("after", sentence)
-    intervals = dags.has_intervals(dag, is_third=_is_third(reader))
+    top = dag
+    while top in parents:
+        top = parents[top]
+    intervals = schedules.has_intervals(top, is_third=_is_third(reader))
+    if top is not dag:  # only its parent starts it
+        dag.given |= dict.fromkeys(schedules.SCHEDULES)
     by_id = {operator.id: name for operator, name in names.items()}
     templates = Templates(intervals, dag.id, by_id.get)
     flow = Flow(dag, reader, name, about, templates, passwords, names)
@@ -162,25 +171,14 @@ def _after_what_is_used(flow: Flow) -> None:
         draft = flow.drafts[operator]
         text = str((draft.params, draft.fields))
         for name, other in by_name.items():
-            if f"${{{name}." not in text or other is operator or other in _before(operator):
+            if f"${{{name}." not in text or other is operator or other in flow.before(operator):
                 continue
-            if operator in _before(other):
+            if operator in flow.before(other):
                 draft.about.todo("xcom_pull", f'it uses a result of "{name}", which comes after it')
                 continue
             operator.before.append(other)
             draft.after.append(name)
             draft.about.changed("xcom_pull", f'it comes after "{name}" too, since it uses its result')
-
-
-def _before(operator: Operator) -> set[Operator]:
-    found: set[Operator] = set()
-    todo = list(operator.before)
-    while todo:
-        each = todo.pop()
-        if each not in found:
-            found.add(each)
-            todo += each.before
-    return found
 
 
 def _in_order(flow: Flow) -> list[Any]:
@@ -199,7 +197,7 @@ def _variables(flow: Flow) -> None:
     own = {name: default for name, default in flow.reader.variables.items() if f"${{{name}}}" in text}
     for name in sorted({*own, *flow.templates.variables}):
         if name not in flow.params:
-            default = own.get(name) or flow.templates.defaults.get(name)
+            default = flow.templates.defaults.get(name) if own.get(name) is None else own[name]
             flow.params[name] = {"type": "VARCHAR", "required": True} if default is None else default
             flow.about.changed(
                 "Variable",
@@ -214,10 +212,10 @@ def _variables(flow: Flow) -> None:
 
 
 def _say_of_days(flow: Flow, is_third: bool) -> None:
-    zone = dags.zone_of(flow.dag)
+    zone = schedules.zone_of(flow.dag)
     if zone != "UTC":
         flow.about.changed("ds", f"days and times of a run are those of {zone}; in Airflow `ds` is the day in UTC")
-    if is_third and isinstance(found := dags.schedule_of(flow.dag), str | timedelta):
+    if is_third and isinstance(found := schedules.schedule_of(flow.dag), str | timedelta):
         option = f"create_{'cron' if isinstance(found, str) else 'delta'}_data_intervals"
         flow.about.changed("ds", f"`ds` is the day of the run, as in Airflow 3 without {option}")
 
@@ -259,9 +257,3 @@ def _parts_of(value: Any) -> Iterator[Any]:
                 yield from _parts_of(each)
         case _:
             yield value
-
-
-def _workflow_name(dag_id: str) -> str:
-    name = dag_id.replace(".", "_") if fault_of_workflow_name(dag_id) else dag_id
-    name = re.sub(r"[^\w.-]+", "_", name) if fault_of_workflow_name(name) else name
-    return f"dag_{name}" if fault_of_workflow_name(name) else name

@@ -27,7 +27,7 @@ def class_of(reader: Reader, node: ast.ClassDef) -> Any:
 
 def function_of(reader: Reader, node: ast.FunctionDef) -> Function:
     """A function, with what its decorators make of it."""
-    made = Function(node)
+    made = Function(node, around=reader.around, defaults=_defaults(reader, node.args))
     for decorator in node.decorator_list:
         call = decorator if isinstance(decorator, ast.Call) else None
         named = call.func if call is not None else decorator
@@ -48,3 +48,21 @@ def function_of(reader: Reader, node: ast.FunctionDef) -> Function:
             made.kind = ".".join(steps[steps.index("task") :])
             made.given |= given
     return made
+
+
+def of_lambda(reader: Reader, node: ast.Lambda) -> Function:
+    """A lambda, as a function that is called `call`."""
+    body: list[ast.stmt] = [ast.Return(node.body, lineno=node.lineno, col_offset=0)]
+    made = ast.FunctionDef("call", node.args, body, [], lineno=node.lineno, col_offset=0)
+    found = Function(ast.fix_missing_locations(made), around=reader.around)
+    found.defaults = _defaults(reader, node.args)
+    return found
+
+
+def _defaults(reader: Reader, given: ast.arguments) -> dict[str, Any]:
+    names = [each.arg for each in (*given.posonlyargs, *given.args)][-len(given.defaults) :]
+    pairs = [*zip(names, given.defaults, strict=False)]
+    pairs += [(each.arg, found) for each, found in zip(given.kwonlyargs, given.kw_defaults, strict=True) if found]
+    return {
+        name: reader.value(each) for name, each in pairs if any(isinstance(inner, ast.Name) for inner in ast.walk(each))
+    }

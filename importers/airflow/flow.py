@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -14,6 +14,7 @@ from importers.airflow.values import Dag, Dotted, Function, Group, Operator, Out
 from importers.draft import Draft
 from importers.passwords import Passwords
 from importers.report import About
+from model.definitions.names import fault_of_workflow_name
 
 
 @dataclass
@@ -45,6 +46,14 @@ class Flow:
         """The tasks directly after one."""
         return [each for each in self.dag.tasks if operator in each.before]
 
+    def before(self, operator: Operator) -> set[Operator]:
+        """All tasks before one."""
+        return _reached(operator, lambda each: each.before)
+
+    def later(self, operator: Operator) -> set[Operator]:
+        """All tasks after one."""
+        return _reached(operator, self.after)
+
     def is_pulled(self, operator: Operator, key: str = "return_value") -> bool:
         """Whether somebody uses this result."""
         return (operator.id, key) in self.pulled
@@ -53,6 +62,17 @@ class Flow:
         """The reference to a result of a task; of what stands for an element of a list, to the path alone."""
         name = self.names.get(value.of)
         return f"${{{value.path}}}" if name is None else f"${{{name}.{value.path}}}"
+
+
+def _reached(operator: Operator, steps: Callable[[Operator], list[Operator]]) -> set[Operator]:
+    found: set[Operator] = set()
+    todo = list(steps(operator))
+    while todo:
+        each = todo.pop()
+        if each not in found:
+            found.add(each)
+            todo += steps(each)
+    return found
 
 
 class Args:
@@ -183,6 +203,13 @@ def shown(value: Any) -> Any:
         case Dag():
             return value.id
     return str(value)
+
+
+def workflow_name(dag_id: str) -> str:
+    """The name of the workflow that a DAG with this id becomes."""
+    name = dag_id.replace(".", "_") if fault_of_workflow_name(dag_id) else dag_id
+    name = re.sub(r"[^\w.-]+", "_", name) if fault_of_workflow_name(name) else name
+    return f"dag_{name}" if fault_of_workflow_name(name) else name
 
 
 def minutes(seconds: float) -> float | int:

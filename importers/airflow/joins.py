@@ -28,13 +28,7 @@ def say(flow: Flow) -> None:
 
 def _circuit(flow: Flow, chooser: Operator) -> None:
     """There a short circuit skips all tasks after it, whatever their trigger rule is."""
-    later, todo = set(), flow.after(chooser)
-    while todo:
-        each = todo.pop()
-        if each not in later:
-            later.add(each)
-            todo += flow.after(each)
-    for each in later:
+    for each in flow.later(chooser):
         if _rule(flow, each) not in _ALL and each not in flow.after(chooser):
             sentence = f'there it is skipped with all tasks after "{chooser.id}"; here its start rule counts'
             flow.drafts[each].about.changed("trigger_rule", sentence)
@@ -76,7 +70,8 @@ def _inherited(flow: Flow, operator: Operator, found: Origins) -> frozenset[Oper
 
 
 def _rule(flow: Flow, operator: Operator) -> str:
-    rule = _given(flow, operator, "trigger_rule") or "all_success"
+    unsaid = "all_done_setup_success" if operator.is_teardown else "all_success"
+    rule = _given(flow, operator, "trigger_rule") or unsaid
     return rule.name.lower() if isinstance(rule, Dotted) else str(rule)
 
 

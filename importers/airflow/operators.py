@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from shlex import quote, split
+from shlex import quote
 from typing import Any
 
-from importers.airflow import python_tasks, sensors
-from importers.airflow.flow import Args, in_quotes, parameter_name, shown
-from importers.airflow.values import Dotted, Label
+from importers.airflow import branches, containers, python_tasks, sensors
+from importers.airflow.flow import Args, in_quotes, parameter_name, shown, workflow_name
+from importers.airflow.values import Dag, Dotted, Label
 from importers.table_names import with_names
 from model.errors import Refused
 from worker.statements.grammar import MYSQL, POSTGRES, SQLITE, STANDARD
@@ -29,7 +29,6 @@ _SQL_CONNECTIONS = {
 }
 _GRAMMARS = {"PostgresOperator": POSTGRES, "RedshiftSQLOperator": POSTGRES, "MySqlOperator": MYSQL,
              "SqliteOperator": SQLITE}  # fmt: skip
-_ENTRY = {"name", "value"}
 _IN_JINJA = re.compile(r"\{\{[^}]*?(?:params|conf|value)(?:\.get\(|\.|\[)['\"]?(\w+)")
 
 
@@ -64,12 +63,21 @@ def _bash(args: Args) -> None:
         command = "\n".join(["case ${each_index} in", *cases, "esac"])
     else:
         command = args.text("bash_command")
-    code = args.raw("skip_on_exit_code", 99)
-    codes = [each for each in (code if isinstance(code, list | tuple) else [code]) if isinstance(each, int)]
-    if codes:
+    if codes := _skip_codes(args):
         args.draft.fields["skip_exit_codes"] = codes
     args.draft.params = {"script": _script(args, command)}
     args.irrelevant("output_encoding", "append_env", "do_xcom_push", "xcom_push", "output_processor")
+
+
+def _bash_function(args: Args) -> None:
+    """A function that gives the text of a script: one that only returns a text is that script."""
+    if (text := python_tasks.text_of(args)) is None:
+        python_tasks.bash(args)
+        args.draft.fields["skip_exit_codes"] = _skip_codes(args)
+    else:
+        args.given["bash_command"] = text
+        args.irrelevant("op_kwargs", "op_args")
+        _bash(args)
 
 
 def _with_own_variables(args: Args, command: str) -> str:
@@ -78,6 +86,11 @@ def _with_own_variables(args: Args, command: str) -> str:
     names = {*args.flow.params, *(own if isinstance(own, dict) else {}), *_IN_JINJA.findall(command)}
     names -= args.flow.reader.variables.keys()
     return re.sub(r"(?<!\$)\$\{(\w+)\}", lambda found: f"${found[0]}" if found[1] in names else found[0], command)
+
+
+def _skip_codes(args: Args) -> list[int]:
+    code = args.raw("skip_on_exit_code", 99)
+    return [each for each in (code if isinstance(code, list | tuple) else [code]) if isinstance(each, int)]
 
 
 def _script(args: Args, command: str) -> str | dict[str, str]:
@@ -173,7 +186,7 @@ def _request(args: Args) -> dict[str, Any]:
 def _trigger(args: Args) -> None:
     waits = args.flag("wait_for_completion")
     args.draft.type = "SUB_PROCESS"
-    args.draft.params = {"workflow": args.text("trigger_dag_id"), **({} if waits else {"wait": False})}
+    args.draft.params = {"workflow": workflow_name(args.text("trigger_dag_id")), **({} if waits else {"wait": False})}
     if given := args.mapping("conf"):
         args.draft.params["params"] = given
     args.irrelevant("wait_for_completion", "poke_interval", "allowed_states", "failed_states", "deferrable",
@@ -182,6 +195,15 @@ def _trigger(args: Args) -> None:
     if args.has("logical_date") or args.has("execution_date"):
         args.draft.about.changed("logical_date", "the other run has the time of its start")
         args.irrelevant("logical_date", "execution_date")
+
+
+def _child(args: Args) -> None:
+    """A DAG of the file that is run as a part of another one."""
+    child = args.raw("subdag")
+    if not isinstance(child, Dag) or not child.id:
+        raise Refused(f"its DAG {shown(child)} is not known; write a SUB_PROCESS with the workflow that it is")
+    args.draft.type, args.draft.params = "SUB_PROCESS", {"workflow": workflow_name(child.id)}
+    args.irrelevant("session", "conf", "propagate_skipped_state", "mode", "poke_interval", "timeout")
 
 
 def _http_sensor(args: Args) -> None:
@@ -212,51 +234,6 @@ def _marker(args: Args) -> None:
     args.irrelevant("external_dag_id", "external_task_id", "execution_date", "logical_date", "recursion_depth")
 
 
-def _pod(args: Args) -> None:
-    params: dict[str, Any] = {"image": args.text("image"), "namespace": args.text("namespace", "default")}
-    for name, own in (("command", "cmds"), ("args", "arguments")):
-        if listed := args.texts(own):
-            params[name] = listed
-    for name, own in (("env", "env_vars"), ("labels", "labels"), ("node_selector", "node_selector")):
-        value = args.raw(own)
-        if isinstance(value, list) and all(isinstance(each, dict) and each.keys() == _ENTRY for each in value):
-            args.given[own] = value = {str(each["name"]): each["value"] for each in value}
-        if isinstance(value, dict):
-            params[name] = args.mapping(own)
-        elif value:
-            args.draft.about.todo(own, f"line {args.operator.line}: write {own} as a mapping: {_shown(value)}")
-    for name, own in (("service_account", "service_account_name"), ("image_pull_policy", "image_pull_policy")):
-        if args.has(own):
-            params[name] = args.text(own)
-    if (limit := args.number("startup_timeout_seconds")) is not None:
-        params["start_timeout_s"] = limit
-    if isinstance(resources := args.raw("container_resources"), dict):
-        amounts = {name: dict(value) for name, value in resources.items() if isinstance(value, dict)}
-        params |= {name: {key: str(each) for key, each in value.items()} for name, value in amounts.items()}
-        args.given.pop("container_resources")
-    for own in ("volumes", "volume_mounts", "tolerations", "secrets", "container_resources", "resources", "affinity",
-                "image_pull_secrets", "env_from", "configmaps", "init_containers", "full_pod_spec", "pod_template_file",
-                "security_context"):  # fmt: skip
-        if args.has(own):
-            args.draft.about.todo(own, f"line {args.operator.line}: write {own}: {_shown(args.raw(own))}")
-    if args.has("config_file"):
-        params["kubeconfig"] = args.text("config_file")
-    if args.operator.kind != "KubernetesPodOperator":
-        cluster = {
-            name: args.text(name) for name in ("project_id", "location", "cluster_name", "region") if args.has(name)
-        }
-        args.draft.about.changed(
-            "cluster", f"it runs in the cluster of the worker, or of a kubeconfig; it was {cluster}"
-        )
-    args.draft.type, args.draft.params = "K8S", params
-    args.irrelevant("name", "task_id", "get_logs", "in_cluster", "is_delete_operator_pod", "on_finish_action",
-                    "deferrable",
-                    "log_events_on_failure", "reattach_on_restart", "do_xcom_push", "kubernetes_conn_id",
-                    "random_name_suffix",
-                    "gcp_conn_id", "aws_conn_id", "hostnetwork", "poll_interval", "use_internal_ip",
-                    "pod_name")  # fmt: skip
-
-
 def _spark(args: Args) -> None:
     params: dict[str, Any] = {"application": args.text("application")}
     if given := args.mapping("conf"):
@@ -282,23 +259,6 @@ def _spark(args: Args) -> None:
     args.irrelevant("verbose", "name", "spark_binary", "conn_id", "total_executor_cores", "status_poll_interval")
 
 
-def _docker(args: Args) -> None:
-    words = ["docker", "run", "--rm"]
-    words += [word for name, value in args.mapping("environment").items() for word in ("-e", f"{name}={value}")]
-    if args.has("network_mode"):
-        words += ["--network", args.text("network_mode")]
-    command = args.known("command", [])
-    inner = split(args.written("command", command)) if isinstance(command, str) else args.texts("command")
-    script = " ".join([*(quote(each) for each in words), quote(args.text("image")), *(_quoted(each) for each in inner)])
-    args.draft.about.changed("image", "it runs by `docker run` on the worker, which needs docker")
-    args.draft.params = {"script": f"{script}\n"}
-    args.irrelevant("docker_url", "auto_remove", "tty", "api_version", "xcom_all", "mount_tmp_dir")
-
-
-def _quoted(text: str) -> str:
-    return f'"{in_quotes(text)}"' if "${" in text or "$[" in text else quote(text)
-
-
 def _latest(args: Args) -> None:
     after = [args.flow.names[each] for each in args.flow.after(args.operator)]
     args.draft.type = "SWITCH"
@@ -315,33 +275,34 @@ def _listed(value: Any) -> list[Any]:
 
 OPERATORS: dict[str, Convert] = {
     "BashOperator": _bash,
-    "@task.bash": python_tasks.bash,
+    "@task.bash": _bash_function,
     **dict.fromkeys(("EmptyOperator", "DummyOperator"), _nothing),
     **dict.fromkeys(python_tasks.PYTHON, python_tasks.python),
     **dict.fromkeys(
         ("BranchPythonOperator", "BranchPythonVirtualenvOperator", "BranchExternalPythonOperator", "@task.branch",
-         "@task.branch_virtualenv", "@task.branch_external_python"), python_tasks.branch
+         "@task.branch_virtualenv", "@task.branch_external_python"), branches.branch
     ),
     "BranchDayOfWeekOperator": _day_of_week,
-    **dict.fromkeys(("ShortCircuitOperator", "@task.short_circuit"), python_tasks.short_circuit),
+    **dict.fromkeys(("ShortCircuitOperator", "@task.short_circuit"), branches.short_circuit),
     "LatestOnlyOperator": _latest,
     **dict.fromkeys(_SQL_CONNECTIONS, _sql),
     **dict.fromkeys(("HttpOperator", "SimpleHttpOperator"), _http),
     "ExternalTaskSensor": sensors.external_task,
     "ExternalTaskMarker": _marker,
     "TriggerDagRunOperator": _trigger,
+    "SubDagOperator": _child,
     "FileSensor": sensors.file,
     "SqlSensor": sensors.sql,
     "BashSensor": sensors.bash,
     "HttpSensor": _http_sensor,
-    **dict.fromkeys(("PythonSensor", "@task.sensor"), sensors.python),
+    **dict.fromkeys(python_tasks.SENSORS, sensors.python),
     "S3KeySensor": sensors.s3_key,
     **dict.fromkeys(("TimeDeltaSensor", "TimeDeltaSensorAsync"), sensors.time_delta),
     **dict.fromkeys(("TimeSensor", "TimeSensorAsync"), sensors.time),
     **dict.fromkeys(
-        ("KubernetesPodOperator", "GKEStartPodOperator", "GKEPodOperator", "EksPodOperator"), _pod
+        ("KubernetesPodOperator", "GKEStartPodOperator", "GKEPodOperator", "EksPodOperator"), containers.pod
     ),
     "SparkSubmitOperator": _spark,
-    "DockerOperator": _docker,
+    "DockerOperator": containers.docker,
 }  # fmt: skip
 """Class or decorator -> what makes its task."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from datetime import datetime
-from itertools import combinations
 from typing import Any
 
+from importers.airflow.calls import variable
 from importers.airflow.flow import Args, shown
-from importers.airflow.functions import GIVES, VALUE, as_python, pushes, script_of
+from importers.airflow.functions import GIVES, SKIP, VALUE, Script, as_python, pushes, script_of
+from importers.airflow.shims import POKE
 from importers.airflow.templates import NoText
-from importers.airflow.values import Dotted, Function, Operator, Output, Parameter, Unknown
-from importers.draft import Draft
+from importers.airflow.values import Dotted, Function, Operator, Output, Parameter
 from model.errors import Refused
 
 PYTHON = frozenset(
@@ -20,8 +20,7 @@ PYTHON = frozenset(
     | {"PythonVirtualenvOperator", "ExternalPythonOperator"}
 )
 """Kinds of tasks that are a plain function."""
-CHOICES_MAX = 4
-"""Of so many tasks each combination is a case of a SWITCH."""
+SENSORS = frozenset({"PythonSensor", "@task.sensor"})
 NOT_YET = 75
 """The exit code of a sensor's script whose function is not satisfied: a Python that fails has another."""
 
@@ -29,132 +28,138 @@ NOT_YET = 75
 def python(args: Args) -> None:
     """A function, whose result is passed on if somebody uses it."""
     is_used = args.flow.is_pulled(args.operator) or pushes(args.operator)
+    script(args, lambda result: _given(args, result) if is_used else [])
+
+
+def _given(args: Args, result: str) -> list[str]:
+    """The lines that give a result to later tasks."""
     mapped = [each for each in args.flow.names if is_of_python(each) for given in each.over.values()
               if listed(given) is args.operator]  # fmt: skip
-    each = '_give("return_value_each", [json.dumps(each) for each in result])'
-    more = [each] if mapped and not args.operator.over else []
-    _script(args, lambda result: [f'_give("return_value", {result})', *more] if is_used else [])
+    each = f'_give("return_value_each", [json.dumps(each) for each in {result}])'
+    return [f'_give("return_value", {result})', *([each] if mapped and not args.operator.over else [])]
+
+
+def text_of(args: Args) -> str | None:
+    """The text that its function gives, if it does nothing else."""
+    function = function_of(args)
+    body = [each for each in function.node.body if not isinstance(each, ast.Expr)]
+    if len(body) != 1 or not isinstance(body[0], ast.Return) or body[0].value is None:
+        return None
+    found = args.flow.reader.inlined(function, args.given.get("op_kwargs", {}))
+    return found if isinstance(found, str) else None
 
 
 def bash(args: Args) -> None:
-    """`@task.bash`: a function that gives the text of a script. Only one that returns a text as it is, is known."""
-    function = _function(args)
-    body = [each for each in function.node.body if not isinstance(each, ast.Expr)]
-    text = None
-    if len(body) == 1 and isinstance(body[0], ast.Return) and body[0].value is not None:
-        text = args.flow.reader.inlined(function, args.raw("op_kwargs", {}))
-    if not isinstance(text, str):
-        raise Refused("the text of its script is known only when its function runs; write the script")
-    args.draft.params = {"script": args.written("bash_command", text).rstrip("\n") + "\n"}
+    """A function that gives the text of a script, which then runs."""
+    outside: dict[str, str] = {}
+    own = {name: _from_outside(repr(text), outside) for name, text in args.mapping("env").items()}
+    env = ", ".join(["**os.environ", *(f"{name!r}: {text}" for name, text in own.items())])
+    given = "".join(
+        f", {name}={_from_outside(repr(text), outside)}" for name, text in (("cwd", args.text("cwd")),) if text
+    )
+    is_used = args.flow.is_pulled(args.operator)
+    piped = ", stdout=subprocess.PIPE, text=True" if is_used else ""
+    after = ["print(done.stdout, flush=True)", '_give("return_value", (done.stdout.splitlines() or [""])[-1])']
+    script(args, lambda result: [
+        f'done = subprocess.run(["bash", "-c", {result}], env={{{env}}}{given}{piped})',
+        *(after if is_used else []),
+        "raise SystemExit(done.returncode)",
+    ], outside)  # fmt: skip
+    text = str(args.draft.params["script"])
+    for name, value in outside.items():
+        text = text.replace(f"os.environ[{name!r}]", f"os.environ[{'SHOAL_PARAM_' + name!r}]")
+        args.draft.fields.setdefault("local_params", {})[name] = value
+    args.draft.params["script"] = f"import os\nimport subprocess\n\n{text}"
+    args.irrelevant("append_env", "output_encoding", "output_processor")
 
 
-def branch(args: Args) -> None:
-    """A function that gives the ids of the tasks that go on: a SWITCH after it follows them."""
-    after = args.flow.after(args.operator)
-    _script(args, lambda result: [
-        f"chosen = [{result}] if isinstance({result}, str) else list({result} or [])",
-        '_give("branch", ",".join(sorted(chosen)))',
-    ])  # fmt: skip
-    chosen = _several(args, [each.id for each in after])
-    named = args.flow.names
-    cases = [[each for each in after if each.id in ids] for ids in chosen]
-    cases += [[each] for each in after]
-    value = f"${{{args.draft.name}.branch}}"
-    _gate(args, [
-        {"when": f'"{value}" == "{",".join(sorted(each.id for each in case))}"', "then": [named[each] for each in case]}
-        for case in cases if case
-    ])  # fmt: skip
+def sensor(args: Args) -> tuple[str, dict[str, str]]:
+    """A function that is asked again: the script, which ends with `NOT_YET` if it is to be, and the values that it
+    finds in its environment."""
+    outside: dict[str, str] = {}
+    is_used = args.flow.is_pulled(args.operator)
+
+    def ends(result: str) -> list[str]:
+        wanted = f"{result}.xcom_value if isinstance({result}, {POKE}) else None"
+        lines = ["result = " + wanted, *_given(args, result)] if is_used else []
+        return [f"if not {result}:", f"    raise SystemExit({NOT_YET})", *lines]
+
+    made = script(args, ends, outside)
+    text = str(args.draft.params["script"])
+    if is_used and POKE not in made.uses:
+        args.draft.about.todo("xcom_pull", f"line {args.operator.line}: its result is used, and it returns no {POKE}")
+    if args.draft.fields.pop("skip_exit_codes", None):
+        sentence = "it skips itself, which a WAIT does only after its timeout; return True, and let a task skip itself"
+        args.draft.about.todo("python_callable", f"line {args.operator.line}: {sentence}")
+    return f"import os\n\n{text}" if outside else text, outside
 
 
-def short_circuit(args: Args) -> None:
-    """A function that says whether what comes after it goes on."""
-    _script(args, lambda result: [f'_give("goes_on", bool({result}))'])
-    names = [args.flow.names[each] for each in args.flow.after(args.operator)]
-    if not args.flag("ignore_downstream_trigger_rules", True):
-        args.draft.about.changed("ignore_downstream_trigger_rules", "later tasks follow their own start rules")
-    _gate(args, [{"when": f"${{{args.draft.name}.goes_on}} == true", "then": names}])
+def _from_outside(expression: str, outside: dict[str, str]) -> str:
+    """The same expression of Python with texts that Shoal fills taken from the environment."""
 
+    class Texts(ast.NodeTransformer):
+        def visit_Constant(self, node: ast.Constant) -> ast.expr:
+            if not isinstance(node.value, str) or not ("${" in node.value or "$[" in node.value):
+                return node
+            name = next((name for name, text in outside.items() if text == node.value), f"VALUE_{len(outside) + 1}")
+            outside[name] = node.value
+            return ast.parse(f"os.environ[{name!r}]", mode="eval").body
 
-def sensor(args: Args) -> str:
-    """A function that is asked again: the script, which ends with `NOT_YET` if it is to be."""
-    _script(args, lambda result: [f"raise SystemExit(0 if {result} else {NOT_YET})"])
-    return str(args.draft.params["script"])
+    try:
+        return ast.unparse(Texts().visit(ast.parse(expression, mode="eval")))
+    except SyntaxError:  # a value without quotes
+        return expression
 
 
 def moment_of(args: Args, name: str, given: datetime) -> Any:
     """What the function of this argument makes of a time, if that is known."""
     function = args.raw(name)
-    if isinstance(function, Unknown) and function.text.startswith("lambda"):
-        function = _of_lambda(function.text)
     if not isinstance(function, Function) or not function.node.args.args:
         return None
     return args.flow.reader.inlined(function, {function.node.args.args[0].arg: given})
 
 
-def _gate(args: Args, cases: list[dict[str, Any]]) -> None:
-    """The SWITCH after a task that chooses; a task without any after it chooses nothing."""
-    flow, draft = args.flow, args.draft
-    if not flow.after(args.operator):
-        return
-    taken = {*flow.names.values(), *flow.gates.values()}
-    name = f"{draft.name}_switch"
-    while name in taken:
-        name += "_"
-    flow.gates[args.operator] = name
-    gate = Draft(name, draft.about, draft.passwords, "SWITCH", {"cases": cases}, {}, [draft.name])
-    flow.drafts[Operator(name, "SWITCH", {}, args.operator.line)] = gate
-    draft.about.changed("branch", f'a SWITCH "{name}" after it follows what it returns')
+def script(args: Args, ends: Any, outside: dict[str, str] | None = None) -> Script:
+    """Make the task the script that calls its function.
 
-
-def _several(args: Args, after: list[str]) -> list[set[str]]:
-    """The lists of ids that a function returns: as they are written, or all that it may make of those after it."""
-    found: list[set[str]] = []
-    node = _function(args).node
-    if _makes_lists(node):
-        if len(after) <= CHOICES_MAX:
-            return [set(ids) for size in range(len(after), 1, -1) for ids in combinations(after, size)]
-        args.draft.about.todo("branch", f"line {node.lineno}: add a case to the SWITCH for each list that it returns")
-    for each in ast.walk(node):
-        if isinstance(each, ast.Return) and isinstance(each.value, ast.List | ast.Tuple):
-            ids = {one.value for one in each.value.elts if isinstance(one, ast.Constant) and isinstance(one.value, str)}
-            if len(ids) > 1 and len(ids) == len(each.value.elts) and ids not in found:
-                found.append(ids)
-            elif len(ids) != len(each.value.elts):
-                args.draft.about.todo(
-                    "branch", f"line {each.lineno}: add a case to the SWITCH for each list that it returns"
-                )
-    return found
-
-
-def _makes_lists(node: ast.FunctionDef) -> bool:
-    """Whether a function may return a list that is not written where it returns it."""
-    returned = [each.value for each in ast.walk(node) if isinstance(each, ast.Return)]
-    is_open = any(isinstance(each, ast.Name | ast.ListComp | ast.Call | ast.BinOp | ast.Subscript) for each in returned)
-    inside = [each for each in ast.walk(node) if each not in returned]
-    return is_open and any(isinstance(each, ast.List | ast.ListComp) for each in (*inside, *returned))
-
-
-def _script(args: Args, ends: Any) -> None:
+    Args:
+        args: of the task.
+        ends: the lines after the call, for its result.
+        outside: gets the values that the script is to find in its environment; None if Shoal puts them into it.
+    """
     flow = args.flow
     if args.operator.function is None and isinstance(found := args.given.get("python_callable"), Dotted):
         _imported(args, found, ends)
-        return
-    function = _function(args)
+        return Script()
+    function = function_of(args)
     arguments = {**_mapped(args), **_positional(args, function), **_named(args)}
+    if args.has("templates_dict") and (function.node.args.kwarg or "templates_dict" in _names(function)):
+        arguments["templates_dict"] = args.known("templates_dict")
     params = _params(args)
     if isinstance(given := args.given.get("op_args"), list | tuple) and len(given) > len(_names(function)):
         args.draft.about.todo("op_args", f"line {args.operator.line}: it takes more than it names; give them by name")
+
+    def put(expression: str) -> str:
+        return expression if outside is None else _from_outside(expression, outside)
+
     made = script_of(
         flow.reader,
         function,
         arguments,
-        lambda value: as_python(value, flow.templates.text, lambda output: _result(args, output), params),
+        lambda value: put(as_python(value, flow.templates.text, lambda output: _result(args, output), params)),
         ends,
-        lambda id_, key: next((_result(args, Output(each, key)) for each in flow.names if each.id == id_), None),
+        lambda id_, key: next((put(_result(args, Output(each, key))) for each in flow.names if each.id == id_), None),
+        lambda name, has_default: put(repr(variable(flow.reader, name, "" if has_default else None))),
     )
     args.draft.type, args.draft.params = "PYTHON", {"script": made.text}
+    if "AirflowSkipException" in made.uses:
+        args.draft.fields["skip_exit_codes"] = [SKIP]
+    if "AirflowFailException" in made.uses and args.draft.fields.get("retry_times"):
+        args.draft.about.changed("retries", "it is retried too after AirflowFailException, which ends it there")
     if made.modules:
         args.draft.about.changed("python_callable", f"the workers' python3 needs {', '.join(made.modules)}")
+    for note in made.notes:
+        args.draft.about.changed("python_callable", note)
     for problem in made.problems:
         args.draft.about.todo("python_callable", f"line {args.operator.line}: {problem}")
     if requirements := args.raw("requirements", function.given.get("requirements")):
@@ -164,11 +169,10 @@ def _script(args: Args, ends: Any) -> None:
     if args.has("python"):
         args.draft.params["interpreter"] = args.text("python")
     for name in ("system_site_packages", "python_version", "use_dill", "multiple_outputs", "provide_context",
-                 "show_return_value_in_logs", "do_xcom_push", "templates_dict", "expect_airflow",
+                 "show_return_value_in_logs", "do_xcom_push", "expect_airflow",
                  "venv_cache_path"):  # fmt: skip
         args.irrelevant(name)
-    if args.has("templates_dict"):
-        args.draft.about.todo("templates_dict", f"line {args.operator.line}: give its values as op_kwargs")
+    return made
 
 
 def _imported(args: Args, function: Dotted, ends: Any) -> None:
@@ -256,25 +260,17 @@ def listed(given: Any) -> Operator | None:
 
 def is_of_python(operator: Operator) -> bool:
     """Whether a task is a function of Python, which gives its results as JSON too."""
-    return operator.kind in PYTHON
+    return operator.kind in PYTHON | SENSORS
 
 
-def _function(args: Args) -> Function:
+def function_of(args: Args) -> Function:
+    """The function that a task calls. Raises `Refused` for one that is not in the file."""
     if args.operator.function is not None:
         return args.operator.function
     found = args.raw("python_callable")
-    if isinstance(found, Unknown) and found.text.startswith("lambda"):
-        return _of_lambda(found.text)
     if not isinstance(found, Function):
         raise Refused(f"its function {shown(found)} is not in this file; write the script")
     return found
-
-
-def _of_lambda(text: str) -> Function:
-    given = ast.parse(text, mode="eval").body
-    assert isinstance(given, ast.Lambda)
-    body: list[ast.stmt] = [ast.Return(given.body)]
-    return Function(ast.fix_missing_locations(ast.FunctionDef("call", given.args, body, [], lineno=1, col_offset=0)))
 
 
 def _named(args: Args) -> dict[str, Any]:
@@ -298,7 +294,7 @@ def _mapped(args: Args) -> dict[str, Any]:
     if not over:
         return {}
     if "" in over:
-        names = [each.arg for each in _function(args).node.args.args]
+        names = [each.arg for each in function_of(args).node.args.args]
         return {name: Output(_EACH, f"each.{name}") for name in names if name not in _named(args)}
     return {name: Output(_EACH, "each" if len(over) == 1 else f"each.{name}") for name in over}
 

@@ -12,25 +12,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from importers.airflow import calls, comprehensions, definitions, operations
-from importers.airflow.values import (
-    Dag,
-    Dotted,
-    Function,
-    Group,
-    Names,
-    Operator,
-    Output,
-    Unknown,
-    between,
-)
+from importers.airflow import calls, definitions, operations
+from importers.airflow.expressions import value_of
+from importers.airflow.values import Dag, Dotted, Function, Group, Names, Operator, Output, Unknown, between
 
 ROUNDS_MAX = 10_000
 """Of all loops of a file, and calls of its functions."""
 DEPTH_MAX = 40
-_BUILT_IN = {"str", "int", "float", "bool", "len", "range", "list", "tuple", "dict", "set", "sorted", "enumerate",
-             "zip",
-             "reversed", "min", "max", "sum"}  # fmt: skip
 
 
 class Returned(Exception):
@@ -82,6 +70,7 @@ class Reader:
         self.homeless: list[Operator] = []
         doc = ast.get_docstring(self.tree, clean=False)
         self._scopes: list[dict[str, Any]] = [{"__name__": "imported", "TYPE_CHECKING": False, "__doc__": doc}]
+        self._depth = 0
         self._left = ROUNDS_MAX
 
     def read(self) -> list[Dag]:
@@ -200,15 +189,17 @@ class Reader:
             elif isinstance(value, Group):
                 self.groups.append(value)
         earlier = [each for dag in self.current[-1:] for each in dag.tasks]
-        self._all(body)
-        inside = Group("", [each for dag in self.current[-1:] for each in dag.tasks if each not in earlier])
-        for value in reversed(entered):
-            if isinstance(value, Dag):
-                self.current.pop()
-            elif isinstance(value, Group):
-                self.groups.pop()
-            elif isinstance(value, Operator):
-                between(value, inside, earlier)
+        try:
+            self._all(body)
+        finally:  # also where the body returns, or ends a loop around it
+            inside = Group("", [each for dag in self.current[-1:] for each in dag.tasks if each not in earlier])
+            for value in reversed(entered):
+                if isinstance(value, Dag):
+                    self.current.pop()
+                elif isinstance(value, Group):
+                    self.groups.pop()
+                elif isinstance(value, Operator):
+                    between(value, inside, earlier)
 
     def _loop(self, target: ast.expr, over: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
         values = self.listed(self.value(over))
@@ -238,49 +229,23 @@ class Reader:
 
     def value(self, node: ast.expr) -> Any:
         """What an expression is."""
-        match node:
-            case ast.Constant(value):
-                return value
-            case ast.Name(name):
-                return self._named(node, name)
-            case ast.Attribute(of, name):
-                return self._attribute(node, self.value(of), name)
-            case ast.List(parts) | ast.Tuple(parts) | ast.Set(parts):
-                found = list(self.parts(parts))
-                return tuple(found) if isinstance(node, ast.Tuple) else found
-            case ast.Dict(keys, values):
-                return self._dict(keys, values)
-            case ast.JoinedStr(parts):
-                return self._joined(node, parts)
-            case ast.BinOp(left, operator, right):
-                return operations.result(self, operator, self.value(left), self.value(right), node)
-            case ast.NamedExpr(target, value):
-                found = self.value(value)
-                self.assign(target, found)
-                return found
-            case ast.Compare(left, [operator], [right]):
-                return operations.compared(self, operator, self.value(left), self.value(right), node)
-            case ast.BoolOp(operator, values):
-                return operations.either(self, operator, [self.value(each) for each in values], node)
-            case ast.UnaryOp(ast.USub(), operand) if isinstance(found := self.value(operand), int | float):
-                return -found
-            case ast.UnaryOp(ast.Not(), operand) if (is_true := self.truth(self.value(operand))) is not None:
-                return not is_true
-            case ast.IfExp(test, body, orelse) if (is_true := self.truth(self.value(test))) is not None:
-                return self.value(body if is_true else orelse)
-            case ast.Subscript(of, index):
-                return self._subscript(node, self.value(of), index)
-            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
-                return comprehensions.made(self, node)
-            case ast.Call():
-                return calls.call(self, node)
-            case ast.Starred(of):
-                return self.value(of)
-            case ast.Lambda():
-                if any(isinstance(each, ast.keyword) and each.arg == "task_id" for each in ast.walk(node)):
-                    self.note(node.lineno, "the tasks that a lambda makes are left out")
-                return self.unknown(node)
-        return self.unknown(node)
+        return value_of(self, node)
+
+    def parts(self, parts: list[ast.expr]) -> Iterator[Any]:
+        """The values of expressions in their order, those of `*each` one by one."""
+        for each in parts:
+            if isinstance(each, ast.Starred):
+                listed = self.listed(self.value(each.value))
+                yield from [self.unknown(each)] if listed is None else listed
+            else:
+                yield self.value(each)
+
+    def named(self, name: str) -> Any:
+        """The value of a name; raises `KeyError` for one that is not bound."""
+        for scope in reversed(self._scopes):
+            if name in scope:
+                return scope[name]
+        raise KeyError(name)
 
     def unknown(self, node: ast.expr) -> Unknown:
         """What is not known of an expression."""
@@ -292,6 +257,8 @@ class Reader:
 
     def truth(self, value: Any) -> bool | None:
         """Whether a value counts as true; None if that is not known."""
+        if value == Dotted("typing.TYPE_CHECKING"):
+            return False
         return None if isinstance(value, Unknown | Output | Dotted) or self.is_told(value) else bool(value)
 
     def note(self, line: int, sentence: str) -> None:
@@ -315,16 +282,28 @@ class Reader:
 
     def inlined(self, function: Function, given: Mapping[str, Any]) -> Any:
         """What a function of the file returns with these arguments, as its body is followed."""
-        if len(self._scopes) > DEPTH_MAX or not self.round(function.node.lineno):
+        if self._depth > DEPTH_MAX or not self.round(function.node.lineno):
             return Unknown(function.node.name, function.node.lineno)
-        self._scopes.append(dict(given))
+        callers, self._scopes = self._scopes, [self._scopes[0], *function.around, dict(given)]
+        self._depth += 1
         try:
             self._all(function.node.body)
         except Returned as returned:
             return returned.value
         finally:
-            self._scopes.pop()
+            self._scopes = callers
+            self._depth -= 1
         return None
+
+    @property
+    def globals(self) -> dict[str, Any]:
+        """The names of the file."""
+        return self._scopes[0]
+
+    @property
+    def around(self) -> tuple[dict[str, Any], ...]:
+        """The names of the functions that are followed now, the outermost first."""
+        return tuple(self._scopes[1:])
 
     def round(self, line: int) -> bool:
         """Count a round of a loop; whether any is left."""
@@ -332,98 +311,6 @@ class Reader:
         if self._left == 0:
             self.note(line, f"its loops have more than {ROUNDS_MAX:,} rounds: the rest is left out")
         return self._left > 0
-
-    def _named(self, node: ast.Name, name: str) -> Any:
-        for scope in reversed(self._scopes):
-            if name in scope:
-                return scope[name]
-        return Dotted(name) if name in _BUILT_IN else self.unknown(node)
-
-    def _attribute(self, node: ast.Attribute, of: Any, name: str) -> Any:
-        match of:
-            case Dotted(path):
-                return name.lower() if path.endswith("TriggerRule") else Dotted(f"{path}.{name}")
-            case Operator() if name == "output":
-                return Output(of)
-            case Operator():
-                return of.id if name == "task_id" else of.given.get(name, self.unknown(node))
-            case Dag():
-                return of.given.get(name, self.unknown(node))
-            case Names(values) if name in values:
-                return values[name]
-            case str() | int() if name == "value":
-                return of
-        return self.unknown(node)
-
-    def parts(self, parts: list[ast.expr]) -> Iterator[Any]:
-        """The values of expressions in their order, those of `*each` one by one."""
-        for each in parts:
-            if isinstance(each, ast.Starred):
-                listed = self.listed(self.value(each.value))
-                yield from [self.unknown(each)] if listed is None else listed
-            else:
-                yield self.value(each)
-
-    def _dict(self, keys: list[ast.expr | None], values: list[ast.expr]) -> Any:
-        found: dict[Any, Any] = {}
-        for key, value in zip(keys, values, strict=True):
-            known = self.value(value)
-            if key is not None:
-                name = self.value(key)
-                found[name if isinstance(name, str | int | float | bool) else ast.unparse(key)] = known
-            elif isinstance(known, dict):
-                found.update(known)
-            else:
-                found[f"**{ast.unparse(value)}"] = known
-        return found
-
-    def _joined(self, node: ast.JoinedStr, parts: list[ast.expr]) -> Any:
-        text = ""
-        for part in parts:
-            if isinstance(part, ast.Constant):
-                text += str(part.value)
-                continue
-            assert isinstance(part, ast.FormattedValue)
-            value = self.value(part.value)
-            if isinstance(value, Operator) and value.function is not None:
-                value = Output(value)
-            if isinstance(value, Unknown | Operator | Dotted | Group | Dag | Function):
-                return self.unknown(node)
-            if isinstance(value, Output):
-                text += f"{{{{ ti.xcom_pull(task_ids='{value.of.id}', key='{value.path}') }}}}"
-                continue
-            try:
-                text += format(value, self._format(part))
-            except (ValueError, TypeError):
-                return self.unknown(node)
-        return text
-
-    def _format(self, part: ast.FormattedValue) -> str:
-        given = self.value(part.format_spec) if part.format_spec is not None else ""
-        return given if isinstance(given, str) else ""
-
-    def _subscript(self, node: ast.Subscript, of: Any, index: ast.expr) -> Any:
-        key = self._slice(index) if isinstance(index, ast.Slice) else self.value(index)
-        if self.is_told(of):
-            return self.unknown(node)
-        match of:
-            case Output(task, path) if isinstance(key, str | int):
-                return Output(task, f"{path}[{key}]" if isinstance(key, int) else f"{path}.{key}")
-            case Operator() if isinstance(key, str):
-                return Output(of, f"return_value.{key}" if of.function is not None else key)
-            case dict() | list() | tuple() | str():
-                try:
-                    return of[key]
-                except (KeyError, IndexError, TypeError):
-                    return self.unknown(node)
-            case Dotted(path) if path.endswith("os.environ") or path.endswith("var.value"):
-                return calls.variable(self, str(key), None)
-        return self.unknown(node)
-
-    def _slice(self, node: ast.Slice) -> Any:
-        bounds = [None if each is None else self.value(each) for each in (node.lower, node.upper, node.step)]
-        known = all(each is None or isinstance(each, int) for each in bounds)
-        return slice(*bounds) if known else Unknown(ast.unparse(node), node.lineno)
 
     @contextmanager
     def inner(self) -> Iterator[None]:

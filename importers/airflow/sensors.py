@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from importers.airflow import python_tasks
-from importers.airflow.flow import Args, in_quotes, minutes, parameter_name, span
+from importers.airflow.flow import Args, in_quotes, minutes, parameter_name, span, workflow_name
 from importers.airflow.values import Unknown
 from model.errors import Refused
 
@@ -15,7 +15,7 @@ _SAMPLE = datetime(2026, 1, 15, 12, tzinfo=UTC)
 
 def external_task(args: Args) -> None:
     """Another DAG: a DEPENDENT task."""
-    item: dict[str, Any] = {"workflow": args.text("external_dag_id")}
+    item: dict[str, Any] = {"workflow": workflow_name(args.text("external_dag_id"))}
     tasks = args.texts("external_task_ids") or [each for each in args.texts("external_task_id") if each]
     delta = args.known("execution_delta")
     item["at"] = "same"
@@ -113,14 +113,15 @@ def bash(args: Args) -> None:
 
 def python(args: Args) -> None:
     """A function of the file that returns something true."""
-    script = python_tasks.sensor(args)
+    script, values = python_tasks.sensor(args)
     if "${" in script or "$[" in script:
         args.draft.about.todo(
             "python_callable",
             f"line {args.operator.line}: its script takes values; export them before it, and read os.environ",
         )
-    lines = ["python3 - <<'END_OF_PYTHON'", script.rstrip("\n"), "END_OF_PYTHON",
-             f"code=$?; test $code = {python_tasks.NOT_YET} && exit 1; test $code = 0 || exit 2", ""]  # fmt: skip
+    lines = [f'export {name}="{in_quotes(text)}"' for name, text in values.items()]
+    lines += ["python3 - <<'END_OF_PYTHON'", script.rstrip("\n"), "END_OF_PYTHON"]
+    lines += [f"code=$?; test $code = {python_tasks.NOT_YET} && exit 1; test $code = 0 || exit 2", ""]
     waits(args, {"script": "\n".join(lines)})
 
 

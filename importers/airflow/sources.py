@@ -7,35 +7,100 @@ import builtins
 import symtable
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
 
 from importers.airflow.reader import Reader
+from importers.airflow.values import Function
 
 _DECORATORS = frozenset(("task", "dag", "task_group", "setup", "teardown", "asset", "apply_defaults"))
+SHIMMED = frozenset({"AirflowException", "AirflowSkipException", "AirflowFailException", "PokeReturnValue"}
+                    | {"Variable", "get_current_context"})  # fmt: skip
+"""Names of Airflow that a script has here (`shims.py`, `context.py`)."""
 _CHANGES = ("append", "extend", "insert", "update", "setdefault", "add", "remove", "pop", "sort", "reverse", "clear")
 """Methods that change what a name of the file stands for."""
 
 
-def needed(reader: Reader, node: ast.FunctionDef) -> tuple[list[ast.stmt], list[str]]:
-    """The statements of the file that a function needs, in their order, and the names that none of them binds."""
-    binding: dict[str, list[ast.stmt]] = {}
-    standing = list(_standing(reader.tree.body))
-    for each in standing:
-        for name in dict.fromkeys(_bound(each)):
-            binding.setdefault(name, []).append(each)
-    needed: set[ast.stmt] = set()
-    missing: dict[str, None] = {}
-    todo: list[ast.stmt] = [node]
+@dataclass
+class Needs:
+    """What a function needs of its file: statements in their order, names that have only a value, and the names that
+    nothing binds, or two things do."""
+
+    statements: list[ast.stmt] = field(default_factory=list)
+    values: dict[str, Any] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+
+
+def needed(reader: Reader, function: Function) -> Needs:
+    """What a function needs. A name is that of the innermost function around it that binds it, else of the file; the
+    value of an argument or of a loop's name is the last one that it had, as when a task runs."""
+    levels = [_Level(reader.tree.body)]
+    levels += [_Level(each.body, each.args) for each in _around(reader.tree, function.node)]
+    found, missing = Needs(), dict[str, None]()
+    whose: dict[str, _Level] = {}
+    todo: list[tuple[ast.stmt, int]] = [(function.node, len(levels) - 1)]
+    statements: set[ast.stmt] = set()
     while todo:
-        for name in _free(todo.pop()):
-            if name not in binding:
+        statement, at = todo.pop()
+        for name in free_names(statement):
+            place = next((place for place in range(at, -1, -1) if levels[place].binds(name)), None)
+            if place is None or whose.setdefault(name, levels[place]) is not levels[place]:
                 missing[name] = None
-            for found in binding.get(name, []):
-                if _makes_tasks(found):
-                    missing[name] = None
-                elif found is not node and found not in needed:
-                    needed.add(found)
-                    todo.append(found)
-    return [each for each in standing if each in needed], sorted(missing)
+                continue
+            bound = levels[place].statements.get(name, [])
+            if not bound and (value := _value(reader, function, name)) is not None:
+                found.values[name] = value
+            elif not bound or any(map(_makes_tasks, bound)):
+                missing[name] = None
+            for each in bound:
+                if each is not function.node and each not in statements and not _makes_tasks(each):
+                    statements.add(each)
+                    todo.append((each, place))
+    found.statements = sorted(statements, key=lambda each: each.lineno)
+    found.missing = sorted(missing)
+    return found
+
+
+class _Level:
+    """The names that the file binds, or a function that is around another one."""
+
+    def __init__(self, body: list[ast.stmt], arguments: ast.arguments | None = None) -> None:
+        self.statements: dict[str, list[ast.stmt]] = {}
+        for each in _standing(body):
+            for name in dict.fromkeys(_bound(each)):
+                self.statements.setdefault(name, []).append(each)
+        targets = [each.target for each in _loops(body)]
+        self.others = {one.id for each in targets for one in ast.walk(each) if isinstance(one, ast.Name)}
+        if arguments is not None:
+            self.others |= {each.arg for each in ast.walk(arguments) if isinstance(each, ast.arg)}
+
+    def binds(self, name: str) -> bool:
+        """Whether it binds this name."""
+        return name in self.statements or name in self.others
+
+
+def _loops(body: list[ast.stmt]) -> Iterator[ast.For]:
+    """The loops of a body, at any depth, and not those of its functions."""
+    for each in body:
+        if isinstance(each, ast.For):
+            yield each
+        if not isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield from _loops([inner for inner in ast.iter_child_nodes(each) if isinstance(inner, ast.stmt)])
+
+
+def _around(tree: ast.Module, node: ast.FunctionDef) -> list[ast.FunctionDef]:
+    """The functions around one, the outermost first."""
+    functions = [each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each is not node]
+    found = [each for each in functions if each.lineno <= node.lineno <= (each.end_lineno or 0)]
+    return sorted(found, key=lambda each: each.lineno)
+
+
+def _value(reader: Reader, function: Function, name: str) -> Any:
+    """What a name was at last; None if that is not known."""
+    for scope in (*reversed(function.around), reader.globals):
+        if name in scope:
+            return scope[name]
+    return None
 
 
 def _standing(statements: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -85,9 +150,14 @@ def _makes_tasks(node: ast.stmt) -> bool:
                                              for each in ast.walk(node))  # fmt: skip
 
 
-def _free(node: ast.stmt) -> set[str]:
+def free_names(node: ast.stmt) -> set[str]:
     """The names that a statement reads from the file around it, without its annotations."""
-    bare = _without_head(node) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else node
+    bare = node
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        bare = _without_head(node)
+        for each in ast.walk(bare):
+            if isinstance(each, ast.AnnAssign):  # Python does not read it there
+                each.annotation = ast.Constant(None)
     table = symtable.symtable(ast.unparse(ast.Module([bare], [])), "", "exec")
     own = {each.get_name() for each in table.get_symbols() if each.is_assigned() or each.is_imported()}
     found = {each.get_name() for each in table.get_symbols() if each.is_referenced()} - own
@@ -123,23 +193,40 @@ def is_of_airflow(node: ast.stmt) -> bool:
 
 
 def foreign_modules(node: ast.stmt) -> Iterator[str]:
-    """The modules that a statement imports and that Python does not bring along."""
-    names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
-    names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+    """The modules that a statement, or one in it, imports and that Python does not bring along."""
     known = {*sys.stdlib_module_names, "airflow"}
+    inner = list(ast.walk(node))
+    names = [one.name for each in inner if isinstance(each, ast.Import) for one in each.names]
+    names += [each.module for each in inner if isinstance(each, ast.ImportFrom) and each.module and not each.level]
     yield from (first for name in names if (first := name.partition(".")[0]) not in known)
 
 
 def source(reader: Reader, node: ast.stmt) -> str:
     """The text of a statement as it is written, from the margin on, without annotations."""
+    is_changed = any(map(_is_shimmed, ast.walk(node)))
     if isinstance(node, ast.FunctionDef):
         bare = _without_head(node)
         assert isinstance(bare, ast.FunctionDef)
         text = ast.get_source_segment(reader.text, node.body[0], padded=True)
-        return ast.unparse(bare) if text is None else _with_body(bare, reader, node)
+        return ast.unparse(_without_shimmed(bare)) if text is None or is_changed else _with_body(bare, reader, node)
+    if is_changed:
+        return ast.unparse(_without_shimmed(ast.parse(ast.unparse(node))))
     if node.col_offset or getattr(node, "decorator_list", []):
         return ast.unparse(node)  # later lines would keep another margin, and decorators stand before the text
     return ast.get_source_segment(reader.text, node) or ast.unparse(node)
+
+
+def _is_shimmed(node: ast.AST) -> bool:
+    """Whether it imports only names that the script has anyway."""
+    return isinstance(node, ast.ImportFrom) and is_of_airflow(node) and {each.name for each in node.names} <= SHIMMED
+
+
+def _without_shimmed(tree: ast.AST) -> ast.AST:
+    for each in ast.walk(tree):
+        for name in ("body", "orelse", "finalbody"):
+            if isinstance(inner := getattr(each, name, None), list) and any(map(_is_shimmed, inner)):
+                setattr(each, name, [one for one in inner if not _is_shimmed(one)] or [ast.Pass()])
+    return tree
 
 
 def _with_body(bare: ast.FunctionDef, reader: Reader, node: ast.FunctionDef) -> str:

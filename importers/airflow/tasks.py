@@ -109,7 +109,24 @@ def _common(args: Args) -> None:
             about.changed(name, sentence)
     args.irrelevant(*unheeded.OF_PEOPLE)
     if args.operator.is_teardown:
-        fields["teardown"] = True
+        _cleans_up(args)
+    args.irrelevant("max_active_tis_per_dagrun")  # of the elements of a mapped task
+
+
+def _cleans_up(args: Args) -> None:
+    """A teardown, for which nothing waits here."""
+    flow, about = args.flow, args.draft.about
+    if all(each.is_teardown for each in flow.later(args.operator)):
+        args.draft.fields["teardown"] = True
+        others = {each for each in flow.dag.tasks if not each.is_teardown}
+        if others - flow.before(args.operator):
+            about.changed("teardown", "it runs when all other tasks are over; there when those before it are")
+    else:
+        args.draft.fields["start_when"] = "all_done"
+        about.changed(
+            "teardown",
+            "tasks come after it, so it is no teardown here: it runs however its setup ended, and its failure counts",
+        )
 
 
 def _fitting(args: Args) -> None:
@@ -132,7 +149,7 @@ def _fitting(args: Args) -> None:
 def _results(args: Args) -> None:
     """A task whose results others use, and that gives none."""
     keys = {key for task, key in args.flow.pulled if task == args.operator.id}
-    if args.operator.kind in python_tasks.PYTHON:
+    if python_tasks.is_of_python(args.operator):
         return
     if args.draft.type == "PYTHON":  # it may push others
         keys &= {"return_value"}
@@ -194,7 +211,8 @@ def _mapped(args: Args) -> None:
         return
     else:
         made = args.written("expand", lists[0])
-    args.draft.fields["each"] = made
+    limit = args.number("max_active_tis_per_dagrun")
+    args.draft.fields["each"] = {"over": made, "parallel": int(limit)} if limit else made
 
 
 def _element(args: Args, value: Any) -> Any:

@@ -18,7 +18,6 @@ SENTENCES = {
     "run_as_user": "it runs as the user of the worker; a `tenant` of the workflow is another one",
     "task_concurrency": "how many of it run at once in several runs is not limited; give it a pool",
     "max_active_tis_per_dag": "how many of it run at once in several runs is not limited; give it a pool",
-    "max_active_tis_per_dagrun": "how many of its elements run at once is not limited; give it a pool",
     "executor_config": "what its executor_config says of pods and containers is not followed",
     "resources": "how much of a machine it needs is not followed",
     "start_date": "its own start_date is not followed; it runs in each run",

@@ -43,6 +43,31 @@ class Dataset:
 
 
 @dataclass(frozen=True)
+class Datasets:
+    """Datasets that start a DAG, beside a timetable if there is one; `all_of_them` if it waits for several."""
+
+    names: tuple[str, ...]
+    all_of_them: bool
+    timetable: Timetable | None = None
+
+    @staticmethod
+    def of(given: Any) -> Datasets | None:
+        """Those of a value; a list of them waits for all. None for other values."""
+        match given:
+            case Dataset(name):
+                return Datasets((name,), all_of_them=False)
+            case Datasets():
+                return given
+            case list() | tuple():
+                parts = [Datasets.of(each) for each in given]
+                known = [each for each in parts if each is not None]
+                names = tuple(dict.fromkeys(name for each in known for name in each.names))
+                if len(known) == len(parts) and names:
+                    return Datasets(names, any(each.all_of_them for each in known) or len(names) > 1)
+        return None
+
+
+@dataclass(frozen=True)
 class Timetable:
     """A timetable by a cron expression; with `intervals` a run is for the time since the fire before."""
 
@@ -71,13 +96,17 @@ class Function:
     """A function of the file: of a task, a DAG or a group if one of these decorates it.
 
     `kind`: "", "task", "dag", "task_group", or the kind of a task, such as "task.branch". `given` are the arguments of
-    the decorator, or of `override` and `partial`.
+    the decorator, or of `override` and `partial`. `around` are the names of the functions around it, the outermost
+    first.
     """
 
     node: ast.FunctionDef
     kind: str = ""
     given: dict[str, Any] = field(default_factory=dict)
     partial: dict[str, Any] = field(default_factory=dict)
+    around: tuple[dict[str, Any], ...] = ()
+    defaults: dict[str, Any] = field(default_factory=dict)
+    """Those of its arguments that name something: what that was when it was defined."""
 
 
 @dataclass(eq=False)
@@ -181,10 +210,11 @@ def first_of(value: Any) -> list[Operator]:
 
 
 def last_of(value: Any) -> list[Operator]:
-    """The tasks of what stands to the left of an arrow."""
+    """The tasks of what stands to the left of an arrow; nothing waits for the teardowns of a group."""
     if isinstance(value, Group):
-        inner = {before for each in value.tasks for before in each.before}
-        return [each for each in value.tasks if each not in inner]
+        works = [each for each in value.tasks if not each.is_teardown]
+        inner = {before for each in works for before in each.before}
+        return [each for each in works if each not in inner]
     if isinstance(value, list | tuple):
         return [found for each in value for found in last_of(each)]
     return list(operators_in(value))

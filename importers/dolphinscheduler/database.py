@@ -24,6 +24,8 @@ WHOLE: Mapping[str, Sequence[str]] = MappingProxyType(
 """What is read with all columns -> the names of its table, the newest first."""
 PARAMETERS = ("t_ds_project_parameter", ("project_code", "param_name"))
 """The table with the parameters of projects, which 3.2 has, and what is read of it: their values may be passwords."""
+VERSIONS = "t_ds_task_definition_log"
+"""The table with all versions of the tasks; relations may name an older one than the current."""
 NAMED: Mapping[str, tuple[str, str, str]] = MappingProxyType(
     {
         "projects": ("t_ds_project", "code", "name"),
@@ -49,11 +51,12 @@ def export_of(rows: Mapping[str, Sequence[Row]], parameters: Sequence[Row] = ())
     relations = _by_workflow(rows["relations"])
     schedules = _by_workflow(rows["schedules"])
     tasks = {int(row["code"]): row for row in rows["tasks"]}
+    older = {(int(row["code"]), int(row["version"])): row for row in rows.get("versions", ())}
     exported = []
     for definition in definitions:
         code = int(definition["code"])
         own = sorted(relations.get(code, []), key=lambda row: int(row["id"]))
-        keys = dict.fromkeys(int(row[end]) for row in own for end in ("pre_task_code", "post_task_code"))
+        keys = _tasks_of(own)
         scheduled = schedules.get(code, [])
         exported.append(
             {
@@ -62,11 +65,36 @@ def export_of(rows: Mapping[str, Sequence[Row]], parameters: Sequence[Row] = ())
                     "projectParameters": sorted(of_projects.get(str(definition.get("project_code")), [])),
                 },
                 "processTaskRelationList": [_camel(row) for row in own],
-                "taskDefinitionList": [_camel(tasks[key]) for key in keys if key in tasks],
+                "taskDefinitionList": [
+                    _camel(found)
+                    for key, version in keys.items()
+                    if (found := older.get((key, version), tasks.get(key))) is not None
+                ],
                 "schedule": _camel(scheduled[0]) if scheduled else None,
             }
         )
     return json.dumps(exported, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def older_tasks(rows: Mapping[str, Sequence[Row]]) -> set[int]:
+    """The codes of tasks of which relations name another version than the current one."""
+    current = {int(row["code"]): _number(row.get("version")) for row in rows["tasks"]}
+    named = [_tasks_of([row]) for row in rows["relations"]]
+    return {key for each in named for key, version in each.items() if version and current.get(key, 0) != version}
+
+
+def _tasks_of(relations: Iterable[Row]) -> dict[int, int]:
+    """Task -> the version that relations name; 0 if they name none."""
+    found: dict[int, int] = {}
+    for row in relations:
+        for end in ("pre", "post"):
+            key = int(row[f"{end}_task_code"])
+            found[key] = max(found.get(key, 0), _number(row.get(f"{end}_task_version")))
+    return found
+
+
+def _number(value: Any) -> int:
+    return 0 if value is None else int(value)
 
 
 def names_of(rows: Mapping[str, Sequence[Row]]) -> dict[str, dict[str, str]]:

@@ -49,6 +49,7 @@ def read(content: Mapping[str, Any], path: Path, ledger: Ledger, file: str, abou
     name = fields.text("name", "unnamed")
     steps = [_step(each) for each in tasks]
     about = about.report.about(file, name)
+    _say_other_versions(tasks, relations, about)
     edges = list(_edges(relations, {step.key for step in steps}, about))
     schedule = whole.child("schedule")
     places = {each.text("taskCode"): coordinates(each) for each in fields.children("locations")}
@@ -64,8 +65,21 @@ def read(content: Mapping[str, Any], path: Path, ledger: Ledger, file: str, abou
         [each for each in (fields.text("code"), fields.text("id")) if each],
         {key: place for key, place in places.items() if place is not None},
         schedule if schedule.content else None,
-        frozenset(key for edge in edges for key in edge),
+        frozenset(each.text(end) for each in relations for end in ("preTaskCode", "postTaskCode")),
     )
+
+
+def _say_other_versions(tasks: Iterable[Fields], relations: Iterable[Fields], about: About) -> None:
+    """Say where the relations name another version of a task than that which is here."""
+    found = {each.text("code"): each for each in tasks}
+    for relation in relations:
+        task = found.get(relation.text("postTaskCode"))
+        named, there = relation.text("postTaskVersion", "0"), task.text("version", "0") if task is not None else "0"
+        if task is not None and "0" not in (named, there) and named != there:
+            about.changed(
+                "postTaskVersion",
+                f'it is version {there} of "{task.text("name")}"; the workflow runs version {named}, which is not here',
+            )
 
 
 def _step(task: Fields) -> Step:

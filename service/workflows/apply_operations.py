@@ -60,7 +60,7 @@ async def apply_workflows(call: Call, body: ApplyFiles) -> AppliedAnswer:
 
     Unchanged ones get no new version. Only an admin may save pools.
     """
-    content = await _content(call, body.files)
+    content = await permitted_content(call, body.files)
     if body.dry_run:
         return (await rehearse(call, content)).answer(dry_run=True)
     async with call.changing(first_subject(content)) as change:
@@ -78,7 +78,7 @@ async def validate_workflows(call: Call, body: CheckFiles) -> CheckedAnswer:
     faults: Sequence[FileFault] = ()
     content, things = FileContent(), None
     try:
-        content = await _content(call, body.files)
+        content = await permitted_content(call, body.files)
         things = (await rehearse(call, content)).things
     except BadWorkflowFile as error:
         faults = error.faults
@@ -99,7 +99,7 @@ async def diff_workflow_files(call: Call, code: Id, body: CompareFiles) -> DiffA
     return DiffAnswer.of(head, lines)
 
 
-async def _content(call: Call, files: Sequence[WorkflowFile]) -> FileContent:
+async def permitted_content(call: Call, files: Sequence[WorkflowFile]) -> FileContent:
     """What stands in files, all of which the caller may change. Raises `Forbidden`, `BadWorkflowFile`."""
     editable = call.visible()
     if editable is not None and not editable:

@@ -131,7 +131,7 @@ async def save(call: Call, connection: AsyncConnection, content: FileContent) ->
     return Applied(workflows, saved, await named_things(connection, content.workflows))
 
 
-class _Undone(Exception):
+class Undone(Exception):
     """Ends the transaction of a rehearsal."""
 
 
@@ -141,8 +141,8 @@ async def rehearse(call: Call, content: FileContent) -> Applied:
     try:
         async with call.database.writing() as connection:
             applied = await save(call, connection, content)
-            raise _Undone
-    except _Undone:
+            raise Undone
+    except Undone:
         return applied
 
 

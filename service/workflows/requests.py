@@ -16,6 +16,7 @@ FILES_MAX = 1_000
 VERSION_MAX = 2**31 - 1
 Name = Annotated[Text, Field(max_length=NAME_LENGTH_MAX)]
 Version = Annotated[int, Field(ge=1, le=VERSION_MAX)]
+ORIGIN = r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,50}$"
 BYTES_MAX = 4_000_000
 """Of one file of workflows."""
 Yaml = Annotated[str, Field(max_length=BYTES_MAX)]
@@ -91,6 +92,15 @@ class ApplyFiles(Asked):
 
     files: Files
     dry_run: Annotated[bool, Field(description="only say what would be saved")] = False
+
+
+class SyncFiles(ApplyFiles):
+    """All files of a folder, which are what is to be saved."""
+
+    origin: Annotated[Text, Field(pattern=ORIGIN, description="where they come from", examples=["shop"])]
+    commit: Annotated[Text | None, Field(max_length=60, pattern=r"^[^\s,]+$", description="of the files")] = None
+    prune: Annotated[bool, Field(description="delete what came from this origin and is in none of the files")] = False
+    force: Annotated[bool, Field(description="replace also what others saved since")] = False
 
 
 class CompareFiles(Asked):

@@ -15,6 +15,7 @@ from service.workflows import apply_operations as applying
 from service.workflows import history, requests
 from service.workflows.typed_names import typed
 from shoal import workflow_files
+from shoal.cli import workflow_folders
 from shoal.cli.invocation import Invocation
 from shoal.cli.listing import Field, Listing
 from shoal.cli.named import workflow_named
@@ -22,8 +23,6 @@ from shoal.cli.output import hint, printed_json, say, state
 from shoal.cli.values import Project, WorkflowName
 from shoal.cli.verbs import verb
 from shoal.clients.pages import all_items
-
-STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def add_to(group: typer.Typer) -> None:
@@ -35,6 +34,7 @@ def add_to(group: typer.Typer) -> None:
         "shoal workflow diff hello",
         "shoal workflow diff hello --from 1 --to 3",
         "shoal workflow diff hello hello.yaml",
+        "shoal workflow diff flows/",
     )(diff)
 
 
@@ -91,7 +91,13 @@ async def diff(
     newer: Annotated[int | None, typer.Option("--to", min=1, help="The second version; else the current one.")] = None,
     project: Project = "default",
 ) -> None:
-    """Show what changed from one version to another, or what applying a file would change."""
+    """Show what changed between two versions, or what applying a file or syncing a folder would change.
+
+    For a folder, such as `flows/`, the exit code is 1 if that is anything.
+    """
+    if file is None and workflow_folders.is_folder(name):
+        await workflow_folders.diff(call, Path(name))
+        return
     if file is not None and newer is not None:
         raise Refused("--to names a version, and the file stands for it; leave out one of them")
     given = (
@@ -109,4 +115,4 @@ async def diff(
     if printed_json(call, answer):
         return
     for line in answer.diff or ["No difference."]:
-        say(plain(line), style="bold" if line[:3] in ("+++", "---") else STYLES.get(line[:1]))
+        say(plain(line), style="bold" if line[:3] in ("+++", "---") else workflow_folders.STYLES.get(line[:1]))

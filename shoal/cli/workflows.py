@@ -17,7 +17,7 @@ from service.workflows import content as workflow_content
 from service.workflows import listing, requests, workflow_warnings
 from service.workflows.typed_names import typed
 from shoal import workflow_files
-from shoal.cli import imports, workflow_release, workflow_versions
+from shoal.cli import imports, workflow_folders, workflow_release, workflow_versions
 from shoal.cli.completion import complete_workflow
 from shoal.cli.invocation import Invocation
 from shoal.cli.listing import Field, Listing
@@ -45,6 +45,7 @@ def add_to(app: typer.Typer) -> None:
     verb(group, "shoal workflow check examples/hello.yaml")(check)
     verb(group, "shoal workflow list", "shoal workflow list --tag finance", name="list")(list_all)
     verb(group, "shoal workflow show hello")(show)
+    workflow_folders.add_to(group)
     workflow_versions.add_to(group)
     workflow_release.add_to(group)
     imports.add_to(group)

@@ -117,7 +117,7 @@ def relations(count: int, edges: Sequence[tuple[int, int]], word: str = "process
             "preTaskCode": 0 if before is None else code_of(before),
             "preTaskVersion": 0,
             "postTaskCode": code_of(after),
-            "postTaskVersion": 1,
+            "postTaskVersion": 3,
             "conditionType": "NONE",
             "conditionParams": {},
             "createTime": "2024-06-07 10:57:56",

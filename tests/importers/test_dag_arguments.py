@@ -254,3 +254,45 @@ def test_a_sensor_waits_for_a_time_of_the_day() -> None:
     before = "from datetime import time\nfrom airflow.sensors.time_sensor import TimeSensor"
     made = tasks(in_dag("TimeSensor(task_id='a', target_time=time(9, 30))", before=before))
     assert made["a"].params["for"] == {"time": "09:30"}
+
+
+@every(
+    ("schedule", "names", "is_any"),
+    [
+        ("Dataset('a') | Dataset('b')", ["a", "b"], True),
+        ("Dataset('a') | Dataset('b') | Dataset('a')", ["a", "b"], True),
+        ("AssetAny(Asset('a'), Asset('b'))", ["a", "b"], True),
+        ("[Dataset('a')]", ["a"], True),
+        ("Dataset('a') & Dataset('b')", ["a", "b"], False),
+        ("Dataset('a') | (Dataset('b') & Dataset('c'))", ["a", "b", "c"], False),
+        ("(Dataset('a') | Dataset('b')) & Dataset('c')", ["a", "b", "c"], False),
+        ("AssetAll(Asset('a'), Asset('b'))", ["a", "b"], False),
+        ("[Dataset('a') | Dataset('b'), Dataset('c')]", ["a", "b", "c"], False),
+    ],
+)
+def test_conditions_on_datasets_are_triggers(schedule: str, names: list[str], is_any: bool) -> None:
+    found = in_dag(
+        "EmptyOperator(task_id='a')", f"schedule=({schedule})", "from airflow.sdk import Asset, AssetAll, AssetAny"
+    )
+    assert [each.dataset for each in workflow(found).spec.triggers] == names
+    assert any("here each of them starts it" in each for each in said(found, Grade.CHANGED)) != is_any
+
+
+def test_a_schedule_of_times_and_datasets_has_both() -> None:
+    timetable = "CronTriggerTimetable('0 6 * * *', timezone='Europe/Berlin')"
+    schedule = f"DatasetOrTimeSchedule(timetable={timetable}, datasets=Dataset('a') | Dataset('b'))"
+    found = in_dag("EmptyOperator(task_id='a')", f"schedule={schedule}, catchup=False", """
+        from airflow.timetables.datasets import DatasetOrTimeSchedule
+        from airflow.timetables.trigger import CronTriggerTimetable
+    """)  # fmt: skip
+    one = workflow(found)
+    assert [each.dataset for each in one.spec.triggers] == ["a", "b"]
+    assert ([each.cron for each in one.schedules], one.spec.time_zone) == (["0 6 * * *"], "Europe/Berlin")
+
+
+@every(
+    "schedule", ["Dataset('a') | secret()", "[Dataset('a'), secret()]", "DatasetOrTimeSchedule(own(), Dataset('a'))"]
+)
+def test_datasets_that_are_not_known_are_to_be_done(schedule: str) -> None:
+    found = in_dag("EmptyOperator(task_id='a')", f"schedule={schedule}")
+    assert any("not known" in each for each in said(found, Grade.TODO))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importers.report import Grade
 from tests.every import every
-from tests.importers.exports import said
+from tests.importers.exports import documents, said
 from tests.importers.test_airflow import DAILY, arrows, imported, in_dag
 
 ABC = "a, b, c = [EmptyOperator(task_id=name) for name in 'abc']\n"
@@ -138,3 +138,22 @@ def test_a_task_belongs_to_the_dag_of_those_around_it_and_to_no_other() -> None:
     """)
     assert any('comes after "a", which is a task of another DAG' in each for each in said(found, Grade.TODO))
     assert any('"alone" belongs to no DAG' in each for each in said(found, Grade.TODO))
+
+
+def test_a_block_ends_where_a_function_returns_or_a_loop_goes_on_inside_of_it() -> None:
+    found = imported("""
+        def inner():
+            with DAG("inner", schedule=None) as made:
+                EmptyOperator(task_id="a")
+                return made
+        with DAG("outer", schedule=None):
+            inner()
+            for x in "bcd":
+                with TaskGroup(x):
+                    if x == "c":
+                        continue
+                    EmptyOperator(task_id="e")
+            EmptyOperator(task_id="f")
+    """)
+    names = {name: [task.name for task in one.spec.tasks] for name, one in documents(found).items()}
+    assert names == {"inner": ["a"], "outer": ["b_e", "d_e", "f"]}

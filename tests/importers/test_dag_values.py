@@ -197,3 +197,17 @@ def test_a_dag_may_be_named_after_its_file(name: str) -> None:
     assert not found.report.has_todo
     assert list(documents(found)) == ["dags"]
     assert any("named after its file" in each for each in said(found, Grade.CHANGED))
+
+
+def test_a_result_is_also_asked_for_by_an_xcom_arg() -> None:
+    found = in_dag("""
+        a = BashOperator(task_id="a", bash_command="echo 1")
+        BashOperator(task_id="b", bash_command=f"echo {XComArg(a)}")
+    """, before="from airflow.models.xcom_arg import XComArg")  # fmt: skip
+    assert tasks(found)["b"].params["script"] == "echo ${a.return_value}\n"
+    assert tasks(found)["b"].after == ("a",)
+
+
+def test_an_asset_that_has_only_a_name_is_one() -> None:
+    found = in_dag("EmptyOperator(task_id='a', outlets=[Asset(name='x')])", before="from airflow.sdk import Asset")
+    assert tasks(found)["a"].updates == ("x",)

@@ -155,6 +155,29 @@ def test_two_hundred_workflows_of_all_types_are_imported_without_a_silent_loss(
     assert "unheard of" in found.files["import-report.md"]
 
 
+def test_a_workflow_has_the_versions_of_tasks_that_its_relations_name(
+    postgres_server: PostgresServer, url: str, tmp_path: Path
+) -> None:
+    given = task("a", "SHELL", {"rawScript": "new"})
+    exports = [one(name, number, given, None) for name, number in (("x", 1), ("y", 2))]
+    for number, made in enumerate(exports, 1):
+        made["taskDefinitionList"][0]["version"] = 3
+        made["processTaskRelationList"][0]["postTaskVersion"] = 3 if number == 1 else 2
+    store(postgres_server, exports)
+    (current,) = exports[1]["taskDefinitionList"]
+    older = [{**current, "version": version, "taskParams": {"rawScript": f"old {version}"}} for version in (1, 2, 3)]
+    with postgres_server.connect("dolphins") as connection:
+        fill(connection, "t_ds_task_definition_log", [row(each) for each in older])
+    found = import_dolphinscheduler([], url, None, tmp_path / "out", Options())
+    assert "script: new\n" in found.files["workflows/x.yaml"]
+    assert "script: old 2\n" in found.files["workflows/y.yaml"]
+    with postgres_server.connect("dolphins") as connection:
+        connection.execute("DELETE FROM t_ds_task_definition_log")
+    found = import_dolphinscheduler([], url, None, tmp_path / "other", Options())
+    said_ = [line.sentence for line in found.report.lines() if line.workflow == "y"]
+    assert any("the workflow runs version 2, which is not here" in each for each in said_)
+
+
 def test_nothing_of_the_database_is_written(postgres_server: PostgresServer, url: str) -> None:
     store(postgres_server, [one("first", 11, task("a"), schedule())])
     with postgres_server.connect("dolphins") as connection:

@@ -204,3 +204,11 @@ def test_an_answer_of_version_1_has_fields_of_its_workflow_outside_of_its_json()
     spec = only(found).spec
     assert (spec.timeout_minutes, spec.alert_group, spec.warning_type) == (30, "ops", "ALL")
     assert spec.params == {"x": "1"}
+
+
+def test_a_task_before_one_that_the_file_does_not_have_still_runs() -> None:
+    (made,) = export(task("a"))
+    made["processTaskRelationList"] = [{"preTaskCode": code_of(0), "postTaskCode": 99}]
+    found = imported([made])
+    assert any("names the task 99" in each for each in said(found, Grade.TODO))
+    assert not any("stands in no relation" in each for each in said(found, Grade.CHANGED))

@@ -45,7 +45,7 @@ def test_a_script_has_what_stands_in_the_block_of_its_dag_and_in_conditions() ->
 @pytest.mark.parametrize(
     ("function", "said_"),
     [
-        ("lambda: print(name)", "its code uses name, which does not stand by itself in the file"),
+        ("lambda: print(absent)", "its code uses absent, which does not stand by itself in the file"),
         ("lambda item: print(item)", "what its argument item is, is not known"),
         ("lambda logical_date: logical_date.in_timezone('UTC')", "it uses logical_date.in_timezone, and here"),
     ],
@@ -158,3 +158,35 @@ def test_a_list_that_a_loop_of_tasks_fills_is_to_be_done() -> None:
         PythonOperator(task_id="c", python_callable=lambda: print(made))
     """)
     assert any("its code uses made" in each for each in said(found, Grade.TODO))
+
+
+@pytest.mark.parametrize(("rows", "expected"), [("[]", (1, "")), ('["a"]', (0, '#{setValue(return_value=["a"])}'))])
+def test_a_sensor_finds_values_in_its_environment_and_gives_on_what_it_found(
+    rows: str, expected: tuple[int, str]
+) -> None:
+    found = in_dag("""
+        @task
+        def names(): return ["a"]
+        @task.sensor
+        def there(given, day):
+            assert day == "s3://x/2026-01-31"
+            return PokeReturnValue(is_done=bool(given), xcom_value=given)
+        @task
+        def use(given): print(given)
+        use(there(names(), "s3://x/{{ ds }}"))
+    """, before="from airflow.sensors.base import PokeReturnValue")  # fmt: skip
+    script = tasks(found)["there"].params["for"]["script"]
+    script = script.replace("${names.return_value_json}", rows.replace('"', '\\"'))
+    script = script.replace("$[interval_start(yyyy-MM-dd)]", "2026-01-31")
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.partition("\n")[0]) == expected, done
+    assert "${there.return_value_json}" in tasks(found)["use"].params["script"]
+
+
+def test_a_sensor_that_skips_itself_is_to_be_done() -> None:
+    found = in_dag("""
+        def there(): raise AirflowSkipException
+        from airflow.sensors.python import PythonSensor
+        PythonSensor(task_id="a", python_callable=there)
+    """, before="from airflow.exceptions import AirflowSkipException")  # fmt: skip
+    assert any("it skips itself" in each for each in said(found, Grade.TODO)), said(found, Grade.TODO)

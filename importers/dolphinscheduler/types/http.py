@@ -84,9 +84,8 @@ def _check(params: Fields, made: dict[str, Any], draft: Draft) -> None:
 
 def _timeouts(params: Fields, made: dict[str, Any], draft: Draft) -> None:
     connect, socket = (number(params, name, draft.about) for name in ("connectTimeout", "socketTimeout"))
-    if connect:
-        made["connect_timeout_s"] = connect / 1_000
+    made["connect_timeout_s"] = (connect or _TIMEOUT_MS) / 1_000
     if socket or connect:
-        made["timeout_s"] = (socket or connect or _TIMEOUT_MS) / 1_000
+        made["timeout_s"] = (socket or connect) / 1_000
     if socket and socket != _TIMEOUT_MS:
         draft.about.changed("socketTimeout", "it was between two packets; timeout_s is for the whole request")

@@ -1,0 +1,85 @@
+"""Tasks that choose what comes after them: a function, and a SWITCH that follows what it returns."""
+
+from __future__ import annotations
+
+import ast
+from itertools import combinations
+from typing import Any
+
+from importers.airflow import python_tasks
+from importers.airflow.flow import Args
+from importers.airflow.values import Operator
+from importers.draft import Draft
+
+CHOICES_MAX = 4
+"""Of so many tasks each combination is a case of a SWITCH."""
+
+
+def branch(args: Args) -> None:
+    """A function that gives the ids of the tasks that go on: a SWITCH after it follows them."""
+    after = args.flow.after(args.operator)
+    python_tasks.script(args, lambda result: [
+        f"chosen = [{result}] if isinstance({result}, str) else list({result} or [])",
+        '_give("branch", ",".join(sorted(chosen)))',
+    ])  # fmt: skip
+    chosen = _several(args, [each.id for each in after])
+    named = args.flow.names
+    cases = [[each for each in after if each.id in ids] for ids in chosen]
+    cases += [[each] for each in after]
+    value = f"${{{args.draft.name}.branch}}"
+    _gate(args, [
+        {"when": f'"{value}" == "{",".join(sorted(each.id for each in case))}"', "then": [named[each] for each in case]}
+        for case in cases if case
+    ])  # fmt: skip
+
+
+def short_circuit(args: Args) -> None:
+    """A function that says whether what comes after it goes on."""
+    python_tasks.script(args, lambda result: [f'_give("goes_on", bool({result}))'])
+    names = [args.flow.names[each] for each in args.flow.after(args.operator)]
+    if not args.flag("ignore_downstream_trigger_rules", True):
+        args.draft.about.changed("ignore_downstream_trigger_rules", "later tasks follow their own start rules")
+    _gate(args, [{"when": f"${{{args.draft.name}.goes_on}} == true", "then": names}])
+
+
+def _gate(args: Args, cases: list[dict[str, Any]]) -> None:
+    """The SWITCH after a task that chooses; a task without any after it chooses nothing."""
+    flow, draft = args.flow, args.draft
+    if not flow.after(args.operator):
+        return
+    taken = {*flow.names.values(), *flow.gates.values()}
+    name = f"{draft.name}_switch"
+    while name in taken:
+        name += "_"
+    flow.gates[args.operator] = name
+    gate = Draft(name, draft.about, draft.passwords, "SWITCH", {"cases": cases}, {}, [draft.name])
+    flow.drafts[Operator(name, "SWITCH", {}, args.operator.line)] = gate
+    draft.about.changed("branch", f'a SWITCH "{name}" after it follows what it returns')
+
+
+def _several(args: Args, after: list[str]) -> list[set[str]]:
+    """The lists of ids that a function returns: as they are written, or all that it may make of those after it."""
+    found: list[set[str]] = []
+    node = python_tasks.function_of(args).node
+    if _makes_lists(node):
+        if len(after) <= CHOICES_MAX:
+            return [set(ids) for size in range(len(after), 1, -1) for ids in combinations(after, size)]
+        args.draft.about.todo("branch", f"line {node.lineno}: add a case to the SWITCH for each list that it returns")
+    for each in ast.walk(node):
+        if isinstance(each, ast.Return) and isinstance(each.value, ast.List | ast.Tuple):
+            ids = {one.value for one in each.value.elts if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+            if len(ids) > 1 and len(ids) == len(each.value.elts) and ids not in found:
+                found.append(ids)
+            elif len(ids) != len(each.value.elts):
+                args.draft.about.todo(
+                    "branch", f"line {each.lineno}: add a case to the SWITCH for each list that it returns"
+                )
+    return found
+
+
+def _makes_lists(node: ast.FunctionDef) -> bool:
+    """Whether a function may return a list that is not written where it returns it."""
+    returned = [each.value for each in ast.walk(node) if isinstance(each, ast.Return)]
+    is_open = any(isinstance(each, ast.Name | ast.ListComp | ast.Call | ast.BinOp | ast.Subscript) for each in returned)
+    inside = [each for each in ast.walk(node) if each not in returned]
+    return is_open and any(isinstance(each, ast.List | ast.ListComp) for each in (*inside, *returned))

@@ -1,0 +1,258 @@
+"""What functions of a DAG file ask of Airflow's context, and what a script has in its place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from importers.airflow.templates import NoText, is_path
+
+_MOMENT = '''\
+def _moment(text):
+    """A time of Airflow's context."""
+    from datetime import datetime
+
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))
+'''
+_INSTANCE = '''\
+class _Instance:
+    """What the function asks of its task instance."""
+
+    def xcom_push(self, key, value):
+        _give(key, value)
+
+    def xcom_pull(self, task_ids=None, key="return_value"):
+        if isinstance(task_ids, (list, tuple)):
+            return [_PULLED[each, key] for each in task_ids]
+        return _PULLED[task_ids, key]
+'''
+_RUN = '''\
+class _Run:
+    """What the function asks of its run."""
+
+    run_id = {run_id}
+    conf = {{name: value for name, value in {conf}.items() if value}}
+'''
+_TEXTS = ("ds", "ds_nodash", "ts", "ts_nodash", "data_interval_start", "data_interval_end", "logical_date",
+          "execution_date", "next_ds", "yesterday_ds", "tomorrow_ds", "run_id", "task_instance_key_str",
+          "next_ds_nodash", "yesterday_ds_nodash", "tomorrow_ds_nodash")  # fmt: skip
+_MOMENTS = ("data_interval_start", "data_interval_end", "logical_date", "execution_date")
+_INSTANCES = ("ti", "task_instance")
+_OBJECTS = ("dag", "task", "conf", "macros", "var", "conn", "inlets", "outlets", "inlet_events",
+            "outlet_events", "prev_ds", "prev_execution_date", "next_execution_date", "prev_start_date_success",
+            "prev_data_interval_start_success", "prev_data_interval_end_success", "triggering_asset_events",
+            "triggering_dataset_events", "test_mode")  # fmt: skip
+"""What Airflow's context has besides, and nothing here."""
+
+
+class Context:
+    """What a function asks of Airflow's context."""
+
+    def __init__(self, written: Callable[[Any], str], pulled: Callable[[str, str], str | None]) -> None:
+        self._written = written
+        self._pulled = pulled
+        self.problems: list[str] = []
+        self.notes: list[str] = []
+        """What differs, and works."""
+        self.gives = False
+        """Whether the function gives values by itself."""
+        self._results: dict[tuple[str, str], str] = {}
+        self._entries: dict[str, str] = {}
+        self._texts: dict[str, None] = {}
+
+    def texts(self) -> list[str]:
+        """The lines of the script that stand for the context."""
+        made = list(self._texts)
+        if self.gives:
+            entries = ", ".join(f"({task!r}, {key!r}): {text}" for (task, key), text in self._results.items())
+            made += [f"_PULLED = {{{entries}}}\n", _INSTANCE]
+        if self._entries:
+            entries = ", ".join(f"{key!r}: {text}" for key, text in self._entries.items())
+            made += [f"def get_current_context():\n    return {{{entries}}}\n"]
+        return made
+
+    def expression(self, name: str, value: Any) -> str:
+        """An argument as Python."""
+        try:
+            return self._written(value)
+        except NoText as error:
+            self.problems.append(f"its argument {name}: {error}")
+            return "None"
+
+    def asked(self, node: ast.FunctionDef, given: Mapping[str, str]) -> dict[str, str]:
+        """The arguments that Airflow gives by itself: those that a function names, or takes from its `**context`."""
+        found: dict[str, str] = {}
+        parameters = [each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+        for name in parameters:
+            if name not in given and (name in (*_TEXTS, *_INSTANCES, *_OBJECTS, "dag_run", "params")):
+                found[name] = self._value(name, node)
+        if node.args.kwarg is not None:
+            for key in _keys_of(node, node.args.kwarg.arg):
+                if key is None:
+                    self.problems.append(f"which parts of {node.args.kwarg.arg} it uses is not known")
+                elif key not in found and key not in given and key not in parameters:
+                    found[key] = self._value(key, node)
+        wanted = [*parameters[: len(parameters) - len(node.args.defaults) - len(node.args.kwonlyargs)]]
+        wanted += [each.arg for each, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+                   if default is None]  # fmt: skip
+        self.problems += [
+            f"what its argument {name} is, is not known" for name in wanted if name not in given and name not in found
+        ]
+        for key in _current_keys(node):
+            if key is None:
+                self.problems.append("which parts of get_current_context() it uses is not known")
+            elif key not in self._entries:
+                self._entries[key] = given.get(key) or found.get(key) or self._value(key, node)
+        return found
+
+    def _value(self, name: str, node: ast.FunctionDef) -> str:
+        if name in _INSTANCES:
+            self._instance(node)
+            return "_Instance()"
+        if name in _TEXTS:
+            text = self.expression(name, f"{{{{ {name} }}}}")
+            if name not in _MOMENTS:
+                return text
+            if foreign := sorted(_attributes_of(node, name) - set(dir(datetime))):
+                self.problems.append(f"it uses {name}.{foreign[0]}, and here {name} is a datetime of Python")
+            self._texts[_MOMENT] = None
+            return f"_moment({text})"
+        if name == "dag_run":
+            self._run(node)
+            return "_Run()"
+        if name == "params":
+            return self.expression(name, "{{ params }}")
+        self.problems.append(f"it uses {name} of Airflow's context")
+        return "None"
+
+    def _instance(self, node: ast.FunctionDef) -> None:
+        self.gives = True
+        self._pushed(node)
+        asked = {each for name in _INSTANCES for each in _attributes_of(node, name)} - {"xcom_push", "xcom_pull"}
+        self.problems += [f"it uses {each} of its task instance" for each in sorted(asked)]
+        for each in ast.walk(node):
+            if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr == "xcom_pull":
+                given = {one.arg: one.value for one in each.keywords}
+                if each.args:
+                    given.setdefault("task_ids", each.args[0])
+                tasks, key = given.get("task_ids"), _text_of(given.get("key"))
+                listed = tasks.elts if isinstance(tasks, ast.List | ast.Tuple) else [tasks]
+                is_own = given.keys() <= {"task_ids", "key"} and len(each.args) < 2
+                for task in map(_text_of, listed):
+                    found = None
+                    if task is not None and is_own and ("key" not in given or key is not None):
+                        found = self._pulled(task, key or "return_value")
+                    if task is None or found is None:
+                        self.problems.append(f"which result {ast.unparse(each)} asks for is not known")
+                        break
+                    self._results[task, key or "return_value"] = found
+
+    def _run(self, node: ast.FunctionDef) -> None:
+        foreign = _attributes_of(node, "dag_run") - {"conf", "run_id"}
+        self.problems += [f"it uses dag_run.{each}" for each in sorted(foreign)]
+        entries: dict[str, str] = {}
+        for key in _conf_keys(node):
+            if key is None:
+                self.problems.append("which parts of dag_run.conf it uses is not known")
+            else:
+                entries[key] = self.expression(f"dag_run.conf {key}", f"{{{{ dag_run.conf.get({key!r}, '') }}}}")
+        listed = ", ".join(f"{key!r}: {text}" for key, text in entries.items())
+        run_id = self.expression("run_id", "{{ run_id }}") if "run_id" in _attributes_of(node, "dag_run") else None
+        self._texts[_RUN.format(conf=f"{{{listed}}}", run_id=run_id)] = None
+        if entries:
+            self.notes.append(f"what dag_run.conf has of {', '.join(entries)} are parameters here, and always texts")
+
+    def _pushed(self, node: ast.FunctionDef) -> None:
+        for each in ast.walk(node):
+            if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr == "xcom_push":
+                given = {one.arg: one.value for one in each.keywords}
+                key = _text_of(given.get("key", each.args[0] if each.args else None))
+                if key is None or not is_path(key):
+                    said = ast.unparse(each) if key is None else f'"{key}"'
+                    self.problems.append(f"{said} is no name for a value: letters, digits and _ are")
+
+
+def _text_of(node: ast.AST | None) -> str | None:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def _keys_of(node: ast.FunctionDef, holder: str, binds: int = 0) -> Iterator[str | None]:
+    """The keys that a function takes from a mapping; None for a use that is none of those, or if it binds the name
+    more often than this."""
+    known: set[ast.AST] = set()
+    bound = [each for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)]
+    own = [each for each in bound if each.id == holder]
+    if len(own) == binds:
+        known.update(own)
+    for each in ast.walk(node):
+        match each:
+            case ast.Subscript(ast.Name(name) as of, index) if name == holder:
+                known.add(of)
+                yield _text_of(index)
+            case ast.Call(ast.Attribute(ast.Name(name) as of, "get"), [first, *_]) if name == holder:
+                known.add(of)
+                yield _text_of(first)
+            case ast.Compare(first, [ast.In() | ast.NotIn()], [ast.Name(name) as of]) if name == holder:
+                known.add(of)
+                yield _text_of(first)
+    if any(isinstance(each, ast.Name) and each.id == holder and each not in known for each in ast.walk(node)):
+        yield None
+
+
+def _current_keys(node: ast.FunctionDef) -> Iterator[str | None]:
+    """The keys that a function takes from its current context."""
+    for each in ast.walk(node):
+        match each:
+            case ast.Assign([ast.Name(name)], ast.Call(ast.Name("get_current_context"))):
+                yield from _keys_of(node, name, 1)
+            case ast.Subscript(ast.Call(ast.Name("get_current_context")), index):
+                yield _text_of(index)
+            case ast.Call(ast.Name("get_current_context")) if not _is_held(node, each):
+                yield None
+
+
+def _is_held(node: ast.FunctionDef, call: ast.Call) -> bool:
+    """Whether this call is subscripted, or has a name."""
+    return any(isinstance(each, ast.Assign | ast.Subscript) and each.value is call for each in ast.walk(node))
+
+
+def _conf_keys(node: ast.FunctionDef) -> Iterator[str | None]:
+    """The keys that a function takes from the `conf` of its run; None for a use that is none of those."""
+    known: set[ast.AST] = set()
+    for each in ast.walk(node):
+        match each:
+            case ast.Assign([ast.Name(name)], ast.Attribute(attr="conf") as of):
+                known.add(of)
+                yield from _keys_of(node, name, 1)
+            case ast.Assign([ast.Name(name)], ast.BoolOp(ast.Or(), [ast.Attribute(attr="conf") as of, ast.Dict([])])):
+                known.add(of)
+                yield from _keys_of(node, name, 1)
+            case ast.Subscript(ast.Attribute(attr="conf") as of, index):
+                known.add(of)
+                yield _text_of(index)
+            case ast.Call(ast.Attribute(ast.Attribute(attr="conf") as of, "get"), [first, *_]):
+                known.add(of)
+                yield _text_of(first)
+            case ast.Compare(first, [ast.In() | ast.NotIn()], [ast.Attribute(attr="conf") as of]):
+                known.add(of)
+                yield _text_of(first)
+            case ast.If(test) | ast.IfExp(test):  # whether there is any
+                known.update((test, *(test.values if isinstance(test, ast.BoolOp) else ())))
+    if any(isinstance(each, ast.Attribute) and each.attr == "conf" and each not in known for each in ast.walk(node)):
+        yield None
+
+
+def _attributes_of(node: ast.FunctionDef, name: str) -> set[str]:
+    """What a function asks of an argument, or of the entry of this name in its context."""
+    found = set()
+    for each in ast.walk(node):
+        match each:
+            case ast.Attribute(ast.Name(of), attribute) if of == name:
+                found.add(attribute)
+            case ast.Attribute(ast.Subscript(_, ast.Constant(of)), attribute) if of == name:
+                found.add(attribute)
+            case ast.Attribute(ast.Call(ast.Attribute(_, "get"), [ast.Constant(of), *_]), attribute) if of == name:
+                found.add(attribute)
+    return found

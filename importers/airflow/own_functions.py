@@ -1,0 +1,99 @@
+"""Calls of functions of the file: those that make DAGs, groups and tasks, and those that are only followed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from importers.airflow import placing
+from importers.airflow.values import Dag, Function, Group, first_of, link, operators_in
+
+if TYPE_CHECKING:
+    from importers.airflow.reader import Reader
+
+
+def called(reader: Reader, node: ast.Call, function: Function, given: list[Any], named: dict[str, Any]) -> Any:
+    """What a call of a function gives, and adds to the DAG."""
+    arguments = _by_name(reader, function, given, {**function.partial, **named})
+    if function.kind == "dag":
+        dag = reader.add_dag(Dag({"dag_id": function.node.name, **function.given}, node.lineno))
+        dag.doc = ast.get_docstring(function.node) or ""
+        reader.current.append(dag)
+        reader.inlined(function, _as_params(dag, arguments))
+        reader.current.pop()
+        return dag
+    if function.kind == "task_group":
+        group = placing.group(reader, str(function.given.get("group_id", function.node.name)), function.given)
+        reader.groups.append(group)
+        group.value = reader.inlined(function, arguments)
+        reader.groups.pop()
+        if given or named:
+            before = list(operators_in([given, named]))
+            for first in first_of(group):
+                if not first.before:
+                    link(before, first)
+        return group
+    if function.kind:
+        return placing.task(
+            reader, node, function, {**function.partial, **placing.positional(function, given), **named}
+        )
+    return reader.inlined(function, arguments)
+
+
+def mapped_group(reader: Reader, node: ast.Call, function: Function, over: Any) -> Any:
+    """A group for each element of a list that is known."""
+    elements: list[Any] | None = None
+    if isinstance(over, dict):
+        lists = {name: found for name, each in over.items() if (found := reader.listed(each)) is not None}
+        if lists.keys() == over.keys():
+            elements = [dict(zip(lists, each, strict=True)) for each in product(*lists.values())]
+    elif isinstance(over, list | tuple) and all(isinstance(each, dict) for each in over):
+        elements = list(over)
+    if elements is None:
+        sentence = "its tasks are left out: make them a workflow, and run that by a DYNAMIC task"
+        reader.note(node.lineno, f"the group {function.node.name} is mapped over what only a run knows; {sentence}")
+        return reader.unknown(node)
+    name = str(function.given.get("group_id", function.node.name))
+    whole = Group(name, value=[])
+    for place, element in enumerate(elements):
+        if not reader.round(node.lineno):
+            break
+        one = replace(function, given={**function.given, "group_id": f"{name}_{place}"})
+        made = called(reader, node, one, [], element)
+        whole.tasks += made.tasks
+        whole.value.append(made.value)
+    return whole
+
+
+def _as_params(dag: Dag, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a function that makes a DAG are its params. Of other values than texts the default stays."""
+    given = dag.given.setdefault("params", {}) if arguments else None
+    found = dict(arguments)
+    for name, value in arguments.items():
+        if isinstance(value, str) and isinstance(given, dict):
+            given.setdefault(name, value)
+            found[name] = f"{{{{ params.{name} }}}}"
+        elif value not in (None, (), {}):
+            dag.given[f"its argument {name}"] = value
+    return found
+
+
+def _by_name(reader: Reader, function: Function, given: list[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a function by their names, with its defaults."""
+    node = function.node
+    names = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
+    defaults = node.args.defaults
+    found = {name: reader.value(each) for name, each in zip(names[len(names) - len(defaults) :], defaults, strict=True)}
+    for each, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
+        if default is not None:
+            found[each.arg] = reader.value(default)
+    found |= {**function.defaults, **dict(zip(names, given, strict=False)), **named}
+    if node.args.vararg is not None:
+        found[node.args.vararg.arg] = tuple(given[len(names) :])
+    if node.args.kwarg is not None:
+        own = {*names, *(each.arg for each in node.args.kwonlyargs)}
+        found[node.args.kwarg.arg] = {name: value for name, value in named.items() if name not in own}
+    return found

@@ -1,0 +1,100 @@
+"""What calls of a DAG file add to the DAG around them: tasks, groups of tasks, and the arrows between them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from importers.airflow.operations import note_arrows
+from importers.airflow.values import Dag, Dotted, Function, Group, Label, Operator, Unknown, link, operators_in
+
+if TYPE_CHECKING:
+    from importers.airflow.reader import Reader
+
+_NO_TASK = ("BaseHook", "Connection", "Config", "conf")
+
+
+def group(reader: Reader, name: str, given: Mapping[str, Any]) -> Group:
+    """A group, inside of the one around it."""
+    prefix = name if given.get("prefix_group_id", True) is not False else ""
+    outer = reader.groups[-1].prefix if reader.groups else ""
+    own = given.get("default_args")
+    defaults = {**(reader.groups[-1].defaults if reader.groups else {}), **(own if isinstance(own, dict) else {})}
+    if isinstance(own, Unknown):
+        reader.note(own.line, f"default_args {own.text} of the group {name} are not known")
+    return Group(".".join(filter(None, (outer, prefix))), defaults=defaults)
+
+
+def chained(reader: Reader, node: ast.Call, given: list[Any], *, is_linear: bool) -> None:
+    """Draw the arrows of a chain; those between two lists are in pairs, unless it is linear."""
+    for before, after in pairwise([each for each in given if not isinstance(each, Label)]):
+        if not is_linear and isinstance(before, list | tuple) and isinstance(after, list | tuple):
+            if len(before) != len(after):
+                reader.note(node.lineno, "a chain of lists that are not equally long has no meaning in Airflow")
+            for one, other in zip(before, after, strict=False):
+                linked(reader, node, one, other)
+        else:
+            linked(reader, node, before, after)
+
+
+def linked(reader: Reader, node: ast.Call, before: Any, after: Any) -> None:
+    """Draw the arrows that a call draws."""
+    note_arrows(reader, node, before, after)
+    link(before, after)
+
+
+def positional(function: Function, given: list[Any]) -> dict[str, Any]:
+    """Arguments of a function that are given by their place."""
+    names = [each.arg for each in (*function.node.args.posonlyargs, *function.node.args.args)]
+    return dict(zip(names, given, strict=False))
+
+
+def task(
+    reader: Reader, node: ast.Call, function: Function, arguments: dict[str, Any], over: Mapping[str, Any] | None = None
+) -> Operator:
+    """Add a task that calls a function of the file."""
+    given = {"task_id": function.node.name, **function.given, "op_kwargs": arguments}
+    return _placed(
+        reader, Operator("", f"@{function.kind}", given, node.lineno, function, dict(over or {})), [arguments, over]
+    )
+
+
+def operator(
+    reader: Reader, node: ast.Call, of: Dotted, given: dict[str, Any], over: Mapping[str, Any] | None = None
+) -> Operator:
+    """Add a task of a class."""
+    given.setdefault("task_id", of.name)
+    return _placed(reader, Operator("", of.name, given, node.lineno, None, dict(over or {})), [given, over])
+
+
+def _placed(reader: Reader, operator: Operator, uses: Any) -> Operator:
+    """Add a task to its DAG and group, after the tasks whose results it uses."""
+    dag = operator.given.pop("dag", None)
+    group = operator.given.pop("task_group", None)
+    groups = [group] if isinstance(group, Group) else reader.groups
+    operator.given = {**(groups[-1].defaults if groups else {}), **operator.given}
+    operator.is_teardown = operator.given.pop("teardown", False) is True
+    named = operator.given.pop("task_id", None)
+    if not isinstance(named, str) or reader.is_told(named):
+        reader.note(operator.line, f"the task_id {named.text if isinstance(named, Unknown) else named} is not known")
+        named = f"task_{operator.line}"
+    wanted = ".".join(filter(None, (groups[-1].prefix if groups else "", named)))
+    of = dag if isinstance(dag, Dag) else reader.current[-1] if reader.current else None
+    operator.id = wanted
+    if of is None:
+        reader.homeless.append(operator)
+        link(list(dict.fromkeys(operators_in(uses))), operator)
+        return operator
+    of.add(operator)
+    for each in groups:
+        each.tasks.append(operator)
+    link(list(dict.fromkeys(operators_in(uses))), operator)
+    return operator
+
+
+def is_class(path: str) -> bool:
+    """Whether this names a class of tasks."""
+    name = path.rpartition(".")[2]
+    return name[:1].isupper() and name not in _NO_TASK and name.endswith(("Operator", "Sensor", "Async", "Task"))

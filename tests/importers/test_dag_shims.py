@@ -1,0 +1,151 @@
+"""What functions of DAG files use of Airflow itself: what a script has in its place, and what is told."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from textwrap import dedent
+
+from importers.report import Grade
+from tests.every import every
+from tests.importers.exports import documents, said
+from tests.importers.test_airflow import in_dag, tasks, workflow
+from tests.importers.test_functions_and_sensors import printed
+
+
+def called(body: str, *, imports: str = "", **defaults: object) -> str:
+    """The DAG with a function of this body."""
+    function = "".join(f"    {line}\n" for line in dedent(body).strip().splitlines())
+    return f"{imports}\ndef work():\n{function}PythonOperator(task_id='a', python_callable=work)"
+
+
+@every(
+    "text",
+    [
+        called("from airflow.providers.postgres.hooks.postgres import PostgresHook\nprint(PostgresHook)"),
+        called("import airflow.settings\nprint(airflow.settings)"),
+        called("print(send_email)", imports="from airflow.utils.email import send_email"),
+        called("Variable.set('x', 1)", imports="from airflow.models import Variable"),
+        called("Variable.get(f'x{1}')", imports="from airflow.models import Variable"),
+    ],
+)
+def test_what_code_uses_of_airflow_and_has_nothing_here_is_to_be_done(text: str) -> None:
+    assert any("Airflow" in each for each in said(in_dag(text), Grade.TODO))
+
+
+def test_modules_that_a_function_imports_inside_are_told() -> None:
+    found = in_dag(called("import json, pandas\nfrom yaml import load\nprint(pandas, load)"))
+    assert "the workers' python3 needs pandas, yaml" in said(found, Grade.CHANGED)
+
+
+@every("base", ["Exception", "AirflowException"])
+def test_a_function_that_skips_its_task_skips_it(base: str) -> None:
+    text = called(
+        f"try:\n    raise AirflowSkipException('no rows')\nexcept KeyError:\n    print({base})",
+        imports="from airflow.exceptions import AirflowException, AirflowSkipException",
+    )
+    task = tasks(in_dag(text))["a"]
+    done = subprocess.run([sys.executable, "-c", task.params["script"]], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (99, "no rows\n")
+    assert task.skip_exit_codes == (99,)
+
+
+def test_an_exception_of_airflow_is_imported_inside_and_under_another_name() -> None:
+    body = """
+        from airflow.exceptions import AirflowException as Wrong
+        try:
+            raise Wrong("x")
+        except Exception as error:
+            print(error)
+    """
+    assert printed(tasks(in_dag(called(body)))["a"].params["script"]) == ["x"]
+
+
+def test_a_failure_for_good_is_retried_here_which_is_told() -> None:
+    text = called("raise AirflowFailException", imports="from airflow.exceptions import AirflowFailException")
+    found = in_dag(text.replace("task_id", "retries=2, task_id"))
+    assert any("AirflowFailException" in each for each in said(found, Grade.CHANGED))
+    assert not any("AirflowFailException" in each for each in said(in_dag(text), Grade.CHANGED))
+
+
+def test_the_variables_that_a_function_asks_for_are_parameters() -> None:
+    body = """
+        print(Variable.get("town"), Variable.get("limits", deserialize_json=True)["a"], URL)
+        print(Variable.get("size", default_var=False), Variable.get("kind", "x"))
+    """
+    found = in_dag(called(body), before='URL = Variable.get("url") + "/x"')
+    one = workflow(found).spec
+    script = one.tasks[0].params["script"]
+    for name, value in {"town": "Lima", "limits": '{"a": 3}', "url": "http://h", "size": "", "kind": ""}.items():
+        script = script.replace(f"${{{name}}}", value)
+    assert printed(script) == ["Lima 3 http://h/x", "False x"]
+    assert (one.params["size"], one.params["kind"]) == ("", "")
+    assert {name for name, declared in one.declared.items() if declared.required} == {"town", "limits", "url"}
+
+
+def test_annotations_of_a_functions_own_names_need_nothing() -> None:
+    text = called(
+        "rows: Param = 3\nprint(rows)", imports="from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import absent"
+    )
+    found = in_dag(text)
+    assert printed(tasks(found)["a"].params["script"]) == ["3"]
+    assert list(documents(found)) == ["d"]
+
+
+def with_context(body: str, given: str = "") -> str:
+    lines = "".join(f"    {line}\n" for line in dedent(body).strip().splitlines())
+    return f"def work(**context):\n{lines}PythonOperator(task_id='a', python_callable=work{given})"
+
+
+@every(
+    "body",
+    [
+        "print(context['dag_run'].conf.get('town', 'none'), context['dag_run'].conf['size'])",
+        "conf = context['dag_run'].conf or {}\nif 'town' in conf: print(conf['town'], conf.get('size'))",
+        "if context['dag_run'].conf: print(context['dag_run'].conf['town'], context['dag_run'].conf['size'])",
+    ],
+)  # fmt: skip
+def test_what_a_start_gives_is_the_conf_of_a_run(body: str) -> None:
+    found = in_dag(with_context(body))
+    one = workflow(found).spec
+    assert dict(one.params) == {"town": "", "size": ""} and not any(each.required for each in one.declared.values())
+    script = one.tasks[0].params["script"]
+    assert printed(script.replace("${town}", "Lima").replace("${size}", "3")) == ["Lima 3"]
+    assert any("always texts" in each for each in said(found, Grade.CHANGED))
+
+
+@every(
+    ("body", "expected"),
+    [
+        ("print(context['dag_run'].conf)", "which parts of dag_run.conf it uses is not known"),
+        ("print(context['dag_run'].conf[x])", "which parts of dag_run.conf it uses is not known"),
+        ("conf = context['dag_run'].conf\nconf = 1\nprint(conf['a'])", "which parts of dag_run.conf it uses"),
+        ("print(context['dag_run'].external_trigger)", "it uses dag_run.external_trigger"),
+        ("print(get_current_context())", "which parts of get_current_context() it uses is not known"),
+    ],
+)
+def test_what_is_not_known_of_the_context_is_to_be_done(body: str, expected: str) -> None:
+    found = in_dag(with_context(body), before="from airflow.sdk import get_current_context")
+    assert any(expected in each for each in said(found, Grade.TODO)), said(found, Grade.TODO)
+
+
+def test_a_function_that_asks_for_its_current_context_gets_what_it_asks_for() -> None:
+    text = """
+        @task
+        def load():
+            from airflow.operators.python import get_current_context
+            context = get_current_context()
+            context["ti"].xcom_push(key="rows", value=context["params"]["limit"] + 1)
+            print(get_current_context()["run_id"])
+        load()
+    """
+    found = in_dag(text, 'params={"limit": Param(3, type="integer")}, schedule=None')
+    script = tasks(found)["load"].params["script"]
+    done = printed(script.replace("${limit}", "3").replace("${system.workflow.instance.id}", "42"))
+    assert done[:3] == ["#{setValue(rows=4)}", "#{setValue(rows_json=4)}", "42"]
+
+
+def test_templates_of_a_function_are_given_to_it() -> None:
+    given = ", templates_dict={'day': '{{ ds }}'}"
+    script = tasks(in_dag(with_context("print(context['templates_dict']['day'])", given)))["a"].params["script"]
+    assert printed(script) == ["$[interval_start(yyyy-MM-dd)]"]
