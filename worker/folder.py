@@ -144,7 +144,7 @@ class WorkerFolder:
             )
             try:
                 await logs.start()
-            except Unavailable:
+            except Refused:
                 if wanted == port:
                     raise
                 continue

@@ -14,6 +14,7 @@ from dao.postgres import readiness
 from metrics import database as database_metrics
 from metrics.health import Health
 from node.address import host_name
+from service.secrets import key_settings
 from shoal import backend, first_login, process, secrecy
 from shoal.cli.invocation import Invocation, system_user
 from shoal.cli.serving import LEAVE_S_MAX, serve
@@ -38,6 +39,7 @@ async def api(
     settings = call.settings_with({"api": {"host": host, "port": port}})
     secrecy.clear_all()
     logging.configure_role_logging(settings)
+    key_settings.open_vault(settings.secrets)  # refused now, and not with the first request that needs a key
     await serve(readiness.wait_until_ready(settings.database(), "api", settings.connect_timeout_s))
     database = postgres.Database(
         settings.database(),
