@@ -22,7 +22,7 @@ from logstore.opening import open_store
 from logstore.settings import LogStoreSettings
 from metrics.health import Health
 from model.cluster.nodes import NodeKind
-from model.errors import ShoalError, Unavailable
+from model.errors import ShoalError, WentBack
 from model.ids import TaskInstanceId
 from model.runs.states import TaskState
 from model.time.zones import load_zones
@@ -121,7 +121,9 @@ class Worker:
         logs = await folder.serve_logs(self._settings)
         try:
             calls = StoreCalls(store, self._log_store.timeout.total_seconds()) if store is not None else None
-            await live_until_stopped(lambda stop: self._live(stop, folder, name, logs, calls), stop, within_s)
+            await live_until_stopped(
+                lambda stop: self._live(stop, folder, name, logs, calls), stop, within_s, self._health
+            )
         finally:
             await logs.stop()
             folder.unlock()
@@ -238,7 +240,7 @@ class Worker:
             await end_all(running)
 
     async def _compare(self, folder: WorkerFolder, life: Life, given: LastGiven) -> None:
-        """Raises `Unavailable` if the folder has ids after `given`, the last one of the database: it was restored.
+        """Raises `WentBack` if the folder has ids after `given`, the last one of the database: it was restored.
 
         Unless a person has looked since: no id is given then that any folder has.
         """
@@ -257,7 +259,7 @@ class Worker:
         else:
             return
         await life.stop_all(why, Known(attempts=logged))
-        raise Unavailable(f"the database went back to an earlier state: {why}; shoal db restored")
+        raise WentBack(f"the database went back to an earlier state: {why}; shoal db restored")
 
     async def _known(self, writer: Writer) -> Known:
         return Known(running=writer.attempts, attempts=await self._logged())

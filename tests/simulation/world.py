@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from master.server import Master
+from metrics.health import Health
 from model.cluster.master_settings import MasterSettings
 from model.cluster.means import NO_THREAD
 from model.cluster.nodes import Heartbeat, NodeKind, NodeState
@@ -219,7 +220,7 @@ class World:
         worker = Worker(joining, settings, vault)
         logs: Any = SimpleNamespace(address=(process.name, 1), scheme="http", publish_key=lambda _life: None)
         folder: Any = SimpleNamespace(begin_life=partial(self._begin_life, process.name))
-        await live_until_stopped(lambda stop: worker._live(stop, folder, name, logs, None), stop, 5.0)
+        await live_until_stopped(lambda stop: worker._live(stop, folder, name, logs, None), stop, 5.0, Health())
 
     def _begin_life(self, name: str, _mark: str, epoch: Epoch) -> Epoch | None:
         """As `WorkerFolder` does."""
