@@ -75,6 +75,8 @@ class Life:
         """Send time, by `boottime_s`, of the last beat that was answered."""
         self.last_try_s = boottime_s()
         """The same of the last beat, answered or not."""
+        self.beats_settled = 0
+        """The number of the last beat by a database that has not gone back, as far as we know."""
         self._beat_no = 0
         self._unanswered = 0
         self._away_since_s: float | None = None
@@ -156,6 +158,7 @@ class Life:
         if self._away_since_s is not None:
             await self.look_back()
             self._away_since_s = None
+        self.beats_settled = self._beat_no
         if not self.is_leaving and any(node.epoch == self.me.epoch and node.is_leaving for node in self.living):
             log.warning(
                 "not_leaving", epoch=self.me.epoch, so="its row said that it is about to leave; the row is corrected"

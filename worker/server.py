@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import structlog
 
-from dao.cluster import cluster, nodes, went_back
+from dao.cluster import cluster, nodes
 from dao.cluster.went_back import Known, LastGiven
 from dao.postgres import reserved_descriptors
 from dao.postgres.notify import EVENT, notify
@@ -23,7 +24,7 @@ from logstore.settings import LogStoreSettings
 from metrics.health import Health
 from model.cluster.nodes import NodeKind
 from model.errors import ShoalError, WentBack
-from model.ids import TaskInstanceId
+from model.logs.name import LogName
 from model.runs.states import TaskState
 from model.time.zones import load_zones
 from node import vitals
@@ -46,7 +47,7 @@ from worker.claims.writer import Writer
 from worker.ears import ears_of
 from worker.files.file_cache import FileCache
 from worker.folder import WorkerFolder
-from worker.last_given import last_given
+from worker.former_life import FormerLife, last_given, why_back
 from worker.launcher.client import Launcher
 from worker.logs.copy_parts import Copying
 from worker.logs.disk_deletion import delete_old_logs
@@ -240,33 +241,29 @@ class Worker:
             await end_all(running)
 
     async def _compare(self, folder: WorkerFolder, life: Life, given: LastGiven) -> None:
-        """Raises `WentBack` if the folder has ids after `given`, the last one of the database: it was restored.
-
-        Unless a person has looked since: no id is given then that any folder has.
-        """
+        """Raises `WentBack` if the folder knows a later state of the database: it was restored."""
         async with life.database.reading() as connection:
             recorded = await cluster.registry(connection)
-            now = await went_back.last_given(connection)
-        given = now if now.restored_at != given.restored_at else given
-        if recorded is None:
+        if recorded is None or life.began is None:
             return
-        last = await in_thread(folder.begin_life, recorded.mark, life.me.epoch)
-        logged = await self._logged() if last is not None else []
-        if last is not None and last >= life.me.epoch:
-            why = f"the worker's folder knows epoch {last}, and {life.me} was begun after it"
-        elif logged and max(logged) > given.attempt:
-            why = f"the worker's folder has the log of attempt {max(logged)}, and the last given is {given.attempt}"
-        else:
+        before = await in_thread(folder.former_life, recorded.mark)
+        logged, why = await self._logged() if before is not None else [], None
+        if before is not None:
+            async with life.database.reading() as connection:
+                why = await why_back(connection, life.me, before, given, logged)
+        if why is None:
+            now = FormerLife(life.me.epoch, life.me.incarnation, life.began)
+            await in_thread(folder.begin_life, recorded.mark, now)
             return
-        await life.stop_all(why, Known(attempts=logged))
+        await life.stop_all(why, Known(attempts=[each.task_instance_id for each in logged]))
         raise WentBack(f"the database went back to an earlier state: {why}; shoal db restored")
 
     async def _known(self, writer: Writer) -> Known:
-        return Known(running=writer.attempts, attempts=await self._logged())
+        logged = [each.task_instance_id for each in await self._logged()]
+        return replace(writer.known, attempts=logged)
 
-    async def _logged(self) -> list[TaskInstanceId]:
-        logs = await in_thread(LeftLogs(self._settings.place / "logs").more)
-        return [each.task_instance_id for each in logs]
+    async def _logged(self) -> list[LogName]:
+        return await in_thread(LeftLogs(self._settings.place / "logs").more)
 
     async def _poll(self, life: Life, writer: Writer, checks: PoolChecks) -> None:
         """Poll for work and for tasks to kill without a notification; periodically compare what runs with the rows."""
