@@ -55,8 +55,10 @@ async def why_back(
         return f"the worker's folder knows epoch {before.epoch}, and {me} was begun after it"
     now = await went_back.last_given(connection)
     last = max((each.task_instance_id for each in logged), default=0)
-    # If a person has looked meanwhile, no id is given that any folder has.
-    attempt = (now if now.restored_at != given.restored_at else given).attempt
+    # If a person has looked meanwhile, no id is given that any folder has. One of another timeline may be of a former
+    # primary that was frozen, and is behind.
+    is_ours = (now.restored_at, now.timeline) == (given.restored_at, given.timeline)
+    attempt = (given if is_ours else now).attempt
     if last > attempt:
         return f"the worker's folder has the log of attempt {last}, and the last given is {attempt}"
     if (await went_back.place(connection)).may_precede(before.began):

@@ -247,15 +247,16 @@ class Worker:
         if recorded is None or life.began is None:
             return
         before = await in_thread(folder.former_life, recorded.mark)
-        logged, why = await self._logged() if before is not None else [], None
+        why = None
         if before is not None:
-            async with life.database.reading() as connection:
-                why = await why_back(connection, life.me, before, given, logged)
+            logged = await self._logged()
+            known = Known(attempts=[each.task_instance_id for each in logged])
+            of_folder = partial(why_back, me=life.me, before=before, given=given, logged=logged)
+            why = await life.stop_all_if(of_folder, known)
         if why is None:
             now = FormerLife(life.me.epoch, life.me.incarnation, life.began)
             await in_thread(folder.begin_life, recorded.mark, now)
             return
-        await life.stop_all(why, Known(attempts=[each.task_instance_id for each in logged]))
         raise WentBack(f"the database went back to an earlier state: {why}; shoal db restored")
 
     async def _known(self, writer: Writer) -> Known:

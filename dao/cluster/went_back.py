@@ -65,10 +65,12 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class LastGiven:
-    """The highest id that an attempt has been given, 0 before the first; and when a person last looked, as text."""
+    """The highest id that an attempt has been given, 0 before the first; when a person last looked, as text; and the
+    timeline."""
 
     attempt: int
     restored_at: str | None
+    timeline: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,8 @@ _RECORD = text("""
 """)
 _LAST_GIVEN = text("""
     SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS attempt,
-           (SELECT restored_at::text FROM cluster) AS restored_at
+           (SELECT restored_at::text FROM cluster) AS restored_at,
+           left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) AS timeline
     FROM task_instance_id_seq
 """)
 # An attempt that has begun stays its worker's, except one that looks: others may look next.

@@ -10,6 +10,8 @@ from datetime import timedelta
 import pytest
 
 from dao.cluster.nodes import NewNode
+from dao.cluster.went_back import Known
+from dao.postgres.engine import AsyncConnection
 from model.cluster.nodes import Heartbeat, NodeKind
 from model.cluster.timing import Timing
 from model.errors import Fenced
@@ -55,4 +57,18 @@ async def test_nor_do_both_go_on_when_they_were_copied_while_beats_had_no_answer
     with pytest.raises(Fenced):
         await life.beat(heartbeat)
     await clone.beat(heartbeat)
+    await life.close()
+
+
+async def test_what_a_former_primary_told_is_asked_again_where_it_is_recorded(database_url: str) -> None:
+    """One that was frozen answers for a moment when it goes on, and is behind: that stops nobody."""
+    life, heartbeat = await _begin(database_url)
+    answers = ["a beat is gone", None]
+
+    async def why_back(_connection: AsyncConnection) -> str | None:
+        return answers.pop(0)
+
+    assert await life.stop_all_if(why_back, Known()) is None
+    assert answers == []
+    await life.beat(heartbeat)
     await life.close()

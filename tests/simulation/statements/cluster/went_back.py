@@ -41,7 +41,7 @@ def _has_ended(tx: Transaction, id_: int) -> bool:
 
 
 def last_given(tx: Transaction) -> LastGiven:
-    return LastGiven(max(tx.server.tasks.rows, default=0), None)
+    return LastGiven(max(tx.server.tasks.rows, default=0), None, "")
 
 
 def why_given_again(
