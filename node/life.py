@@ -124,7 +124,14 @@ class Life:
         return self.is_leaving or self.drained.is_set()
 
     def writing(self) -> AbstractAsyncContextManager[FencedTransaction]:
-        """See `nodes.fenced_transaction`."""
+        """See `nodes.fenced_transaction`.
+
+        Raises `Unavailable` also after an outage, until the database has been looked back at: an earlier state of it
+        would give ids again.
+        """
+        if self._away_since_s is not None and self.began is not None:
+            self.beat_now.set()
+            raise Unavailable("the database was away: it is first compared with what this node knows")
         return nodes.fenced_transaction(self.database, self.me)
 
     async def beat(self, heartbeat: Heartbeat) -> None:

@@ -274,6 +274,8 @@ async def test_what_began_or_ended_since_the_last_beat_and_is_lost_is_noticed(
             standby.promote()
             await _has_stopped(cluster, within_s=90)
             assert cluster.one("SELECT count(*) FROM went_back WHERE why LIKE %s", why) > 0
+            if not is_begun:  # the worker's notice stops the master, which then has its own
+                await eventually(lambda: cluster.one("SELECT count(*) FROM went_back WHERE runs <> '{}'"), within_s=60)
             told = await CommandLine.at(url)("db", "restored")
             assert told.code == 0, told.err
             assert ("the end of attempt 3" if is_begun else "Gone, as far as nodes know: 3 runs") in told.out
