@@ -17,7 +17,7 @@ PAGE := api/page/index.html
 PAGE_SOURCES := $(shell find ui -name node_modules -prune -o -name dist -prune -o -type f ! -name schema.d.ts -print) docs/reference/openapi.json
 LOCK := $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
-.PHONY: help setup setup-dev servers node page demo up examples test durations test-long soak simulate chaos edits put-back chaos-promises screenshots sizes release site check bench format lock clean
+.PHONY: help setup setup-dev servers node page demo up examples test durations test-long soak simulate postgres-ha chaos edits put-back chaos-promises screenshots sizes release site check bench format lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -57,7 +57,7 @@ $(VENV)/.ready-with-%: $(VENV)/.ready requirements-dev.lock
 	@$(PIP) install --no-build-isolation --editable '.[$*]' -c $(VENV)/versions.txt $(NAMES)
 	@touch $@
 
-servers: ## Install ZooKeeper, PostgreSQL, MariaDB and Prometheus for the tests, if they are missing and apt-get may.
+servers: ## Install ZooKeeper, PostgreSQL, MariaDB, Patroni and Prometheus for the tests, if they are missing and apt-get may.
 	@tests/servers/install
 
 # The wheel of Node is installed only if the machine has none that is new enough.
@@ -103,6 +103,9 @@ soak: setup-dev servers $(PAGE) ## What `make test` leaves out for its length: t
 
 simulate: setup-dev ## Clusters under all faults at once on virtual time: SEEDS=20000, FIRST=0, WITHOUT=fencing.
 	$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),2000) --first $(or $(FIRST),0) $(if $(WITHOUT),--without $(WITHOUT)) $(ARGS)
+
+postgres-ha: setup-dev servers ## Replace PostgreSQL's primary under load: switchover, kill -9, freeze, lost commits.
+	$(BIN)/python -m pytest -s tests/deploy/test_patroni.py $(ARGS)
 
 chaos: setup-dev servers ## Break a cluster of real processes for MINUTES=10 from SEED=1, and check every promise.
 	$(BIN)/python -m tests.chaos --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) $(ARGS)

@@ -21,21 +21,20 @@ from http_server.asgi import STALLED_S_MAX, App, all_in_use
 from http_server.certificate import Certificate
 from http_server.connections import Connection, Line, TlsConnection
 from http_server.limits import Limits
-from model.errors import Refused, ShoalError
+from model.errors import Refused
 
 LOOK_S = 0.02
 START_S_MAX = 10.0
 
 
-def listen(
-    host: str, port: int, limits: Limits, *, what: str, instead: str, error: type[ShoalError] = Refused
-) -> socket.socket:
+def listen(host: str, port: int, limits: Limits, *, what: str, instead: str) -> socket.socket:
     """A socket that has this address; port 0 = any free one.
 
     Args:
         what: is served, in words.
         instead: how to choose another port.
-        error: raised if another process has the address, or it is not one of this machine.
+
+    Raises `Refused`: another process has the address, or it is not one of this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Named, since asyncio lets only the connections of such a one send at once what follows a head (TCP_NODELAY):
@@ -49,7 +48,7 @@ def listen(
         listener.listen(limits.at_once)  # at once: who reads our address may connect before the server has started
     except OSError as failed:
         listener.close()
-        raise error(
+        raise Refused(
             f"{what} cannot be served on {host}:{port} ({failed.strerror}); stop what has that address, or {instead}"
         ) from None
     return listener

@@ -96,7 +96,7 @@ class Master:
         await in_thread(load_zones)
         within_s = self._joining.connect_timeout_s
         await wait_until_ready(self._joining.database_url, "master", within_s)
-        await live_until_stopped(self._live, stop, within_s)
+        await live_until_stopped(self._live, stop, within_s, self._health)
 
     async def _live(self, stop: asyncio.Event) -> None:
         async with (

@@ -20,10 +20,6 @@ PULSE_S_MAX = 10.0
 """A loop that has not turned for so long hangs."""
 
 
-def _not_joined() -> str:
-    return "it has not begun its work"
-
-
 class Health:
     """The health of one process; `pulse` is called by its loop, about once a second.
 
@@ -33,9 +29,11 @@ class Health:
 
     def __init__(self, begun: asyncio.Event | None = None) -> None:
         self.begun = begun or asyncio.Event()
+        self.waits_for: str | None = None
+        """Why it cannot begin its work, in words for everybody who reaches its probes; None: its log says it."""
         self._pulse_s = time.monotonic()
         self._lives: Sequence[Check] = ()
-        self._ready: Sequence[Check] = (_not_joined,)
+        self._ready: Sequence[Check] = (self._not_begun,)
 
     def pulse(self) -> None:
         """The loop turns."""
@@ -58,7 +56,11 @@ class Health:
         try:
             yield
         finally:
-            self._lives, self._ready = (), (_not_joined,)
+            self._lives, self._ready = (), (self._not_begun,)
+
+    def _not_begun(self) -> str:
+        why = f": {self.waits_for}" if self.waits_for is not None else ""
+        return f"it has not begun its work{why}"
 
 
 def _missing(checks: Sequence[Check]) -> list[str]:

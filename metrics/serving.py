@@ -15,6 +15,7 @@ from prometheus_client import (
     generate_latest,
 )
 
+from dao.secrets.secret_file import read_secret
 from http_server.certificate import Certificate
 from http_server.limits import Limits
 from http_server.server import HttpServer, in_thread, listen
@@ -88,11 +89,7 @@ def _token(settings: MetricsSettings) -> str | None:
     if settings.token_file is not None:
         if token is not None:
             raise InvalidSettings("metrics.token and metrics.token_file are both set; leave one of them out")
-        try:
-            token = settings.token_file.read_text("utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-            raise InvalidSettings(f"metrics.token_file {settings.token_file} cannot be read: {why}; fix that") from None
+        token = read_secret(settings.token_file, "metrics.token_file")
         if len(token) < TOKEN_LENGTH_MIN or not (token.isascii() and token.isprintable()):
             raise InvalidSettings(
                 f"metrics.token_file {settings.token_file} must have one line of at least {TOKEN_LENGTH_MIN} "

@@ -9,7 +9,8 @@ ShoalError
 │   ├── TooMany   asked too often: the same request may succeed later
 │   └── OtherRequest, StillRunning  of its idempotency key: another request has it, or it is being handled
 ├── Unavailable   a server cannot be reached: back off and retry
-│   └── Denied    it answers and refuses us: only a person can change that
+│   ├── Denied    it answers and refuses us: only a person can change that
+│   └── WentBack  the database is an earlier state of itself: a person says how to go on
 ├── Unknown       a COMMIT was interrupted: ask the database for the outcome, never guess
 ├── Fenced        no longer the owner: stop at once, write nothing
 └── Outdated      the database's schema is too new: drain, leave, do not come back
@@ -74,6 +75,10 @@ class Denied(Unavailable):
     A verb, and a node that starts, say so at once (exit code 77). A node that runs retries: a person may give the right
     back, and its work must not be lost meanwhile.
     """
+
+
+class WentBack(Unavailable):
+    """The database is an earlier state of itself: nodes wait until a person has looked."""
 
 
 class Unknown(ShoalError):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, suppress
+from functools import partial
 from uuid import uuid4
 
 import structlog
@@ -18,6 +19,7 @@ from dao.cluster.node_rows import NodeRow
 from dao.cluster.nodes import Me, NewNode
 from dao.postgres import newer_schema
 from dao.postgres.database import Database, FencedTransaction
+from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import Unfit
 from dao.postgres.notify import changed
 from metrics import node as metrics
@@ -75,6 +77,8 @@ class Life:
         """Send time, by `boottime_s`, of the last beat that was answered."""
         self.last_try_s = boottime_s()
         """The same of the last beat, answered or not."""
+        self.beats_settled = 0
+        """The number of the last beat by a database that has not gone back, as far as we know."""
         self._beat_no = 0
         self._unanswered = 0
         self._away_since_s: float | None = None
@@ -120,7 +124,14 @@ class Life:
         return self.is_leaving or self.drained.is_set()
 
     def writing(self) -> AbstractAsyncContextManager[FencedTransaction]:
-        """See `nodes.fenced_transaction`."""
+        """See `nodes.fenced_transaction`.
+
+        Raises `Unavailable` also after an outage, until the database has been looked back at: an earlier state of it
+        would give ids again.
+        """
+        if self._away_since_s is not None and self.began is not None:
+            self.beat_now.set()
+            raise Unavailable("the database was away: it is first compared with what this node knows")
         return nodes.fenced_transaction(self.database, self.me)
 
     async def beat(self, heartbeat: Heartbeat) -> None:
@@ -156,6 +167,7 @@ class Life:
         if self._away_since_s is not None:
             await self.look_back()
             self._away_since_s = None
+        self.beats_settled = self._beat_no
         if not self.is_leaving and any(node.epoch == self.me.epoch and node.is_leaving for node in self.living):
             log.warning(
                 "not_leaving", epoch=self.me.epoch, so="its row said that it is about to leave; the row is corrected"
@@ -226,15 +238,33 @@ class Life:
         last_beat_s = self.last_beat_s if self._away_since_s is None else self._away_since_s
         known = await self.known()
         silent_s = boottime_s() - last_beat_s
-        async with self._beats.reading() as connection:
-            why = await went_back.why_back(connection, self.me, self.began, self._beat_no, silent_s, known)
-        if why is None:
-            return
-        await self.stop_all(why, known)
+        await self.stop_all_if(
+            partial(
+                went_back.why_back,
+                me=self.me,
+                began=self.began,
+                beat_no=self._beat_no,
+                silent_s=silent_s,
+                known=known,
+            ),
+            known,
+        )
 
-    async def stop_all(self, why: str, known: went_back.Known) -> None:
-        """Let no node work until a person has looked. Raises `Unavailable` or `Unknown`: call again."""
+    async def stop_all_if(
+        self, why_back: Callable[[AsyncConnection], Awaitable[str | None]], known: went_back.Known
+    ) -> str | None:
+        """Let no node work until a person has looked, if the database went back. Returns why, None if it did not.
+
+        It is asked once more in the transaction that records it: a former primary that was frozen answers for a moment
+        when it goes on, and is behind, and the one in its place is not. Raises `Unavailable` or `Unknown`: call again.
+        """
+        async with self._beats.reading() as connection:
+            if await why_back(connection) is None:
+                return None
         async with self.database.writing() as connection:
+            why = await why_back(connection)
+            if why is None:
+                return None
             gone = await went_back.record(connection, self.me, why, known)
         log.error(
             "database_went_back",
@@ -243,6 +273,7 @@ class Life:
             attempts=gone.attempts,
             so="no node works until a person runs shoal db restored",
         )
+        return why
 
     async def close(self) -> None:
         """Close the connections."""

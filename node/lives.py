@@ -15,11 +15,13 @@ from dao.cluster.nodes import NewNode
 from dao.postgres import newer_schema
 from dao.postgres.database import Database
 from metrics import node as metrics
+from metrics.health import Health
 from model.backoff import Backoff
 from model.cluster.means import is_passing
 from model.cluster.nodes import NodeKind, WhenFenced
 from model.cluster.timing import Timing
-from model.errors import Denied, Fenced, Outdated, ShoalError, Unavailable, Unknown
+from model.errors import Denied, Fenced, Outdated, ShoalError, Unavailable, Unknown, WentBack
+from model.repeated import Repeated
 from node.joining import Joining
 from node.life import Life
 from node.watchdog import watched
@@ -163,15 +165,15 @@ async def _look_back(life: Life) -> None:
 
 
 async def live_until_stopped(
-    live: Callable[[asyncio.Event], Awaitable[None]], stop: asyncio.Event, connect_timeout_s: float
+    live: Callable[[asyncio.Event], Awaitable[None]], stop: asyncio.Event, connect_timeout_s: float, health: Health
 ) -> None:
-    """Call `live(stop)` until `stop` is set.
+    """Call `live(stop)` until `stop` is set. `health` learns that a person is waited for.
 
     Raises `Refused` and `Outdated`. Before the first life also `Denied` at once, and `Unavailable` if none can begin
     within `connect_timeout_s`: until then it retries while a server is unavailable, read-only or full, or the machine
     is short of descriptors or threads. Later lives wait without limit, for a right that was taken away too.
     """
-    backoff, deadline_s, has_lived = Backoff(), boottime_s() + connect_timeout_s, False
+    backoff, repeated, deadline_s, has_lived = Backoff(), Repeated(), boottime_s() + connect_timeout_s, False
     while not stop.is_set():
         try:
             try:
@@ -180,12 +182,14 @@ async def live_until_stopped(
                 if isinstance(error, ShoalError) or not is_passing(error):
                     raise
                 raise Unavailable(f"this machine is short of something: {error}") from error
-            has_lived = True
+            has_lived, health.waits_for = True, None
         except (Unavailable, Unknown) as error:
             is_final = isinstance(error, Denied) or (isinstance(error, Unavailable) and boottime_s() > deadline_s)
             if is_final and not has_lived:
                 raise
-            log.warning("cannot_join_yet", error=str(error))
+            health.waits_for = str(error) if isinstance(error, WentBack) else None
+            if repeated.is_due(str(error), boottime_s()):
+                log.warning("cannot_join_yet", error=str(error))
         if not stop.is_set():
             await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
 

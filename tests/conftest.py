@@ -37,6 +37,7 @@ LONG = {
     "cluster/test_registry_outages.py",
     "cluster/test_rows_in_the_way.py",
     "dao/test_kept_plans.py",
+    "deploy/test_patroni.py",
     "edits/test_edits.py",
     "newcomer/test_newcomer.py",
     "simulation/test_seeds_1.py",

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 BELOW = {
     "model": set[str](),
     "http_server": {"model"},
-    "metrics": {"model", "http_server"},
+    "metrics": {"model", "http_server", "dao"},
     "sql": set[str](),
     "logstore": {"model"},
     "dao": {"model", "sql"},

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import json
 import os
 import re
 import secrets
 import tempfile
 import time
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
+from uuid import UUID
 
 import structlog
 
+from dao.cluster.went_back import Place
 from model.cluster.means import is_passing
 from model.errors import InvalidSettings, Refused, Unavailable
 from model.ids import Epoch
 from node.address import host_name
+from worker.former_life import FormerLife
 from worker.logs.service import LogService
 from worker.private_folder import make_private
 from worker.settings import WorkerSettings
@@ -31,7 +36,7 @@ LOCK_WAIT_S = 2.0
 
 class WorkerFolder:
     """Contains `logs/`, `work/`, `log-port` (the last port of the log server), `id` (a part of its worker's name) and
-    `life` (the last epoch of its worker, and the mark of the cluster).
+    `life` (the last life of its worker, and the mark of the cluster).
 
     One worker uses it at a time: two would serve each other's logs, and report each other's results.
     """
@@ -144,7 +149,7 @@ class WorkerFolder:
             )
             try:
                 await logs.start()
-            except Unavailable:
+            except Refused:
                 if wanted == port:
                     raise
                 continue
@@ -152,18 +157,19 @@ class WorkerFolder:
             return logs
         raise AssertionError("the last address tried is the one that was asked for")
 
-    def begin_life(self, mark: str, epoch: Epoch) -> Epoch | None:
-        """Write down a life of its worker in a cluster. Returns the epoch of the last one there, if it was the last."""
-        file = self._path / "life"
+    def former_life(self, mark: str) -> FormerLife | None:
+        """The last life of its worker, if that was in this cluster."""
         try:
-            last_mark, last = file.read_text().split()
-            before = Epoch(int(last)) if last_mark == mark else None
-        except (OSError, ValueError):
-            before = None
-        if before is None or before < epoch:
-            with suppress(OSError):  # a full disk keeps no worker from its work
-                file.write_text(f"{mark} {epoch}\n")
-        return before
+            found = json.loads((self._path / "life").read_text())
+            last = FormerLife(Epoch(found["epoch"]), UUID(found["incarnation"]), Place(**found["began"]))
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+        return last if found["mark"] == mark else None
+
+    def begin_life(self, mark: str, life: FormerLife) -> None:
+        """Write down that one, for the next."""
+        with suppress(OSError):  # a full disk keeps no worker from its work
+            (self._path / "life").write_text(f"{json.dumps({'mark': mark, **asdict(life)}, default=str)}\n")
 
     def _id(self) -> str:
         """The unique id of this folder; generated the first time."""

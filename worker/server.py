@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import structlog
 
-from dao.cluster import cluster, nodes, went_back
+from dao.cluster import cluster, nodes
 from dao.cluster.went_back import Known, LastGiven
 from dao.postgres import reserved_descriptors
 from dao.postgres.notify import EVENT, notify
@@ -23,8 +24,8 @@ from logstore.settings import LogStoreSettings
 from metrics.health import Health
 from model.cluster.low_water import Walks
 from model.cluster.nodes import NodeKind
-from model.errors import ShoalError, Unavailable
-from model.ids import TaskInstanceId
+from model.errors import ShoalError, WentBack
+from model.logs.name import LogName
 from model.runs.states import TaskState
 from model.time.zones import load_zones
 from node import vitals
@@ -47,7 +48,7 @@ from worker.claims.writer import Writer
 from worker.ears import ears_of
 from worker.files.file_cache import FileCache
 from worker.folder import WorkerFolder
-from worker.last_given import last_given
+from worker.former_life import FormerLife, last_given, why_back
 from worker.launcher.client import Launcher
 from worker.logs.copy_parts import Copying
 from worker.logs.disk_deletion import delete_old_logs
@@ -122,7 +123,9 @@ class Worker:
         logs = await folder.serve_logs(self._settings)
         try:
             calls = StoreCalls(store, self._log_store.timeout.total_seconds()) if store is not None else None
-            await live_until_stopped(lambda stop: self._live(stop, folder, name, logs, calls), stop, within_s)
+            await live_until_stopped(
+                lambda stop: self._live(stop, folder, name, logs, calls), stop, within_s, self._health
+            )
         finally:
             await logs.stop()
             folder.unlock()
@@ -239,33 +242,30 @@ class Worker:
             await end_all(running)
 
     async def _compare(self, folder: WorkerFolder, life: Life, given: LastGiven) -> None:
-        """Raises `Unavailable` if the folder has ids after `given`, the last one of the database: it was restored.
-
-        Unless a person has looked since: no id is given then that any folder has.
-        """
+        """Raises `WentBack` if the folder knows a later state of the database: it was restored."""
         async with life.database.reading() as connection:
             recorded = await cluster.registry(connection)
-            now = await went_back.last_given(connection)
-        given = now if now.restored_at != given.restored_at else given
-        if recorded is None:
+        if recorded is None or life.began is None:
             return
-        last = await in_thread(folder.begin_life, recorded.mark, life.me.epoch)
-        logged = await self._logged() if last is not None else []
-        if last is not None and last >= life.me.epoch:
-            why = f"the worker's folder knows epoch {last}, and {life.me} was begun after it"
-        elif logged and max(logged) > given.attempt:
-            why = f"the worker's folder has the log of attempt {max(logged)}, and the last given is {given.attempt}"
-        else:
+        before = await in_thread(folder.former_life, recorded.mark)
+        why = None
+        if before is not None:
+            logged = await self._logged()
+            known = Known(attempts=[each.task_instance_id for each in logged])
+            of_folder = partial(why_back, me=life.me, before=before, given=given, logged=logged)
+            why = await life.stop_all_if(of_folder, known)
+        if why is None:
+            now = FormerLife(life.me.epoch, life.me.incarnation, life.began)
+            await in_thread(folder.begin_life, recorded.mark, now)
             return
-        await life.stop_all(why, Known(attempts=logged))
-        raise Unavailable(f"the database went back to an earlier state: {why}; shoal db restored")
+        raise WentBack(f"the database went back to an earlier state: {why}; shoal db restored")
 
     async def _known(self, writer: Writer) -> Known:
-        return Known(running=writer.attempts, attempts=await self._logged())
+        logged = [each.task_instance_id for each in await self._logged()]
+        return replace(writer.known, attempts=logged)
 
-    async def _logged(self) -> list[TaskInstanceId]:
-        logs = await in_thread(LeftLogs(self._settings.place / "logs").more)
-        return [each.task_instance_id for each in logs]
+    async def _logged(self) -> list[LogName]:
+        return await in_thread(LeftLogs(self._settings.place / "logs").more)
 
     async def _poll(self, life: Life, writer: Writer, checks: PoolChecks) -> None:
         """Poll for work and for tasks to kill without a notification; periodically compare what runs with the rows."""

@@ -23,7 +23,7 @@ from dao.postgres.notify import NODE, announce_last_changes, changed, notify
 from dao.postgres.pipeline import Opening, Statement
 from model.changes import Changes
 from model.cluster.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
-from model.errors import Fenced, Unavailable
+from model.errors import Fenced, WentBack
 from model.ids import Epoch
 
 
@@ -164,7 +164,7 @@ def application_name(kind: NodeKind, epoch: Epoch) -> str:
 
 
 async def enlist(connection: AsyncConnection, incarnation: UUID, new: NewNode) -> Me:
-    """Begin a life: a new row, a new epoch. Raises `Unavailable` while the database waits for `shoal db restored`."""
+    """Begin a life: a new row, a new epoch. Raises `WentBack` while the database waits for `shoal db restored`."""
     values = {
         "incarnation": incarnation,
         "kind": new.kind,
@@ -177,7 +177,7 @@ async def enlist(connection: AsyncConnection, incarnation: UUID, new: NewNode) -
     }
     enlisted = (await connection.execute(_ENLIST, values)).scalar()
     if enlisted is None:
-        raise Unavailable("the database went back to an earlier state; nodes join again after: shoal db restored")
+        raise WentBack("the database went back to an earlier state; nodes join again after: shoal db restored")
     epoch = Epoch(enlisted)
     await changed(connection, Changes(nodes=True))
     return Me(epoch, incarnation, new.kind, new.address, new.name)

@@ -9,9 +9,10 @@ stopping the cluster.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from sqlalchemy import text
 
@@ -19,6 +20,7 @@ from dao.cluster.nodes import Me
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import NODE, notify
+from model.ids import Epoch, TaskInstanceId, WorkflowInstanceId
 
 FORGOTTEN_AFTER_S = 3600.0
 """The row of a node that beat more recently was not deleted because it ended long ago."""
@@ -47,22 +49,28 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Some of the runs and attempts that a node knows, by id. Rows of `runs` and `running` must be there."""
+    """Some of the runs and attempts that a node knows, by id. Rows of `runs`, `running` and `ended` must be there."""
 
     runs: Sequence[int] = ()
     """Of a master: runs that it drives, whose start was confirmed."""
+    begun: Sequence[int] = ()
+    """Of a master: the last runs that it began. They may have been deleted since."""
     running: Sequence[int] = ()
-    """Of a worker: attempts that it has."""
+    """Of a worker: attempts that it has, or had until lately."""
+    ended: Sequence[int] = ()
+    """Of a worker: attempts that ended lately, not as lost, as was confirmed."""
     attempts: Sequence[int] = ()
     """Of a worker: attempts that have a log in its folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class LastGiven:
-    """The highest id that an attempt has been given, 0 before the first; and when a person last looked, as text."""
+    """The highest id that an attempt has been given, 0 before the first; when a person last looked, as text; and the
+    timeline."""
 
     attempt: int
     restored_at: str | None
+    timeline: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +97,18 @@ _COMPARE = text("""
            (SELECT min(k.id) FROM unnest(CAST(:runs AS bigint[])) AS k (id)
             WHERE NOT EXISTS (SELECT FROM workflow_instance i WHERE i.id = k.id)) AS run,
            (SELECT min(k.id) FROM unnest(CAST(:running AS bigint[])) AS k (id)
-            WHERE NOT EXISTS (SELECT FROM task_instance t WHERE t.id = k.id)) AS attempt
+            WHERE NOT EXISTS (SELECT FROM task_instance t WHERE t.id = k.id)) AS attempt,
+           (SELECT min(k.id) FROM unnest(CAST(:ended AS bigint[])) AS k (id)
+            WHERE NOT EXISTS (SELECT FROM task_instance t          -- a worker that lacks it may have told it as lost
+                              WHERE t.id = k.id AND t.ended_at IS NOT NULL AND t.state <> 'NEED_FAULT_TOLERANCE')
+           ) AS ended
     FROM (SELECT 1) AS one LEFT JOIN node n ON n.id = :epoch AND n.incarnation = :incarnation    -- index: node_pkey
          LEFT JOIN node_beat b ON b.node_id = n.id
 """)
 _RECORD = text("""
     INSERT INTO went_back (node, why, runs, attempts)
     VALUES (:node, :why,
-            ARRAY(SELECT id FROM unnest(CAST(:runs AS bigint[])) AS k (id)
+            ARRAY(SELECT DISTINCT id FROM unnest(CAST(:runs AS bigint[])) AS k (id)
                   WHERE k.id > (SELECT coalesce(min(id), 0) FROM workflow_instance)         -- older ones were deleted
                     AND NOT EXISTS (SELECT FROM workflow_instance i WHERE i.id = k.id) ORDER BY id),
             ARRAY(SELECT DISTINCT id FROM unnest(CAST(:attempts AS bigint[])) AS k (id)
@@ -106,8 +118,17 @@ _RECORD = text("""
 """)
 _LAST_GIVEN = text("""
     SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS attempt,
-           (SELECT restored_at::text FROM cluster) AS restored_at
+           (SELECT restored_at::text FROM cluster) AS restored_at,
+           left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) AS timeline
     FROM task_instance_id_seq
+""")
+# An attempt that has begun stays its worker's, except one that looks: others may look next.
+_GIVEN_AGAIN = text("""
+    SELECT EXISTS (SELECT FROM node n WHERE n.id = :epoch AND n.incarnation <> :incarnation) AS is_life_of_another,
+           (SELECT min(t.id) FROM unnest(CAST(:attempts AS bigint[]), CAST(:runs AS bigint[])) AS k (id, run)
+            JOIN task_instance t ON t.id = k.id                                             -- index: task_instance_pkey
+            WHERE t.workflow_instance_id <> k.run
+               OR t.looks IS NULL AND coalesce(t.worker_id > :epoch, true)) AS attempt
 """)
 _NOTICES = text("""
     SELECT w.noticed_at, w.node, w.why,                      -- a restore may have gone on when a node looked
@@ -150,6 +171,7 @@ async def why_back(
         "incarnation": me.incarnation,
         "runs": list(known.runs[:KNOWN_MAX]),
         "running": list(known.running[:KNOWN_MAX]),
+        "ended": list(known.ended[:KNOWN_MAX]),
     }
     row = (await connection.execute(_COMPARE, values)).one()
     if not row.is_there and silent_s < FORGOTTEN_AFTER_S:
@@ -160,6 +182,8 @@ async def why_back(
         return f"run {row.run}, which {me} drove, is not in it"
     if row.attempt is not None:
         return f"attempt {row.attempt}, which {me} ran, is not in it"
+    if row.ended is not None:
+        return f"the end of attempt {row.ended}, which {me} ran, is not in it"
     return None
 
 
@@ -168,12 +192,35 @@ async def last_given(connection: AsyncConnection) -> LastGiven:
     return LastGiven(*(await connection.execute(_LAST_GIVEN)).one())
 
 
+async def why_given_again(
+    connection: AsyncConnection, epoch: Epoch, incarnation: UUID, runs: Mapping[TaskInstanceId, WorkflowInstanceId]
+) -> str | None:
+    """Why ids that a worker's folder knows were given once more, in an earlier state; None: as far as we know, not.
+
+    Args:
+        epoch: of the folder's last life, which had this incarnation.
+        runs: attempts of which the folder has logs -> their runs.
+    """
+    values = {
+        "epoch": epoch,
+        "incarnation": incarnation,
+        "attempts": list(runs.keys()),
+        "runs": list(runs.values()),
+    }
+    row = (await connection.execute(_GIVEN_AGAIN, values)).one()
+    if row.is_life_of_another:
+        return f"the worker's folder knows epoch {epoch}, and another has it"
+    if row.attempt is not None:
+        return f"the worker's folder has the log of attempt {row.attempt}, and another ran it"
+    return None
+
+
 async def record(connection: AsyncConnection, me: Me, why: str, known: Known) -> Known:
     """Stop all nodes until a person has looked. Returns what of `known` is gone; only some of it is looked up."""
     values = {
         "node": str(me),
         "why": why,
-        "runs": list(known.runs[:KNOWN_MAX]),
+        "runs": [*known.runs[:KNOWN_MAX], *known.begun[:KNOWN_MAX]],
         "attempts": [*known.running[:KNOWN_MAX], *known.attempts[:KNOWN_MAX]],
     }
     row = (await connection.execute(_RECORD, values)).one()

@@ -12,6 +12,7 @@ from dao.postgres import rights, schema
 from dao.postgres.database import Database
 from model.backoff import Backoff
 from model.errors import Denied, Unavailable
+from model.repeated import Repeated
 
 log = structlog.get_logger()
 
@@ -23,7 +24,7 @@ async def wait_until_ready(url: str, part: str, timeout_s: float) -> None:
     is no answer for `timeout_s` seconds.
     """
     database = Database(url, application_name="shoal-starting", connections_max=1)
-    backoff, deadline_s = Backoff(), time.monotonic() + timeout_s
+    backoff, repeated, deadline_s = Backoff(), Repeated(), time.monotonic() + timeout_s
     try:
         while True:
             try:
@@ -35,7 +36,8 @@ async def wait_until_ready(url: str, part: str, timeout_s: float) -> None:
             except Unavailable as error:
                 if time.monotonic() > deadline_s:
                     raise Unavailable(f"timed out after {timeout_s:g} s: {database.shown}: {error}") from error
-                log.warning("database_not_ready", database=database.shown, error=str(error))
+                if repeated.is_due(str(error), time.monotonic()):
+                    log.warning("database_not_ready", database=database.shown, error=str(error))
                 await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
     finally:
         await database.close()

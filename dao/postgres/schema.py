@@ -34,6 +34,10 @@ BEATS_WITHIN_S = 660.0
 """A node that has not beaten for this long is gone: longer than a worker may continue with the registry alone."""
 
 
+class TooNew(Refused):
+    """The schema is newer than this program: waiting does not help."""
+
+
 @dataclass(frozen=True)
 class Upgraded:
     """The result of `upgrade`: the names of the scripts that it ran, and of older ones changed since they ran."""
@@ -127,7 +131,7 @@ async def upgrade(
         ran.append(script.name)
         log.info("schema_script_ran", script=script.name, version=script.version)
     if applied[-1].version > scripts.version:
-        raise Refused(_too_new(applied[-1], scripts))
+        raise TooNew(_too_new(applied[-1], scripts))
     changed = _changed(applied, scripts)
     for name in changed:
         danger = "databases of one version may differ from each other"
@@ -143,7 +147,7 @@ async def plan(database: Database, folder: Traversable | None = None) -> Planned
     """What `upgrade` would do now. Takes no lock and changes nothing.
 
     Raises:
-        Refused: the schema is newer than this program.
+        TooNew: the schema is newer than this program.
         Unavailable: the database does not answer.
     """
     scripts = read_scripts(folder)
@@ -153,7 +157,7 @@ async def plan(database: Database, folder: Traversable | None = None) -> Planned
     if not applied:
         return Planned(0, scripts.version, (scripts.schema,), ())
     if applied[-1].version > scripts.version:
-        raise Refused(_too_new(applied[-1], scripts))
+        raise TooNew(_too_new(applied[-1], scripts))
     version = applied[-1].version
     missing = tuple(each for each in scripts.upgrades if each.version > version)
     must_stop = any(not each.old_nodes_may_run for each in missing)
@@ -164,7 +168,8 @@ async def check(database: Database, folder: Traversable | None = None) -> None:
     """Return if the schema is the one that this program works with.
 
     Raises:
-        Refused: it is missing, older or newer; the message says what to do.
+        Refused: it is missing or older; the message says what to do.
+        TooNew: it is newer.
         Denied: the database's user may not read it.
         Unavailable: the database does not answer.
     """
@@ -190,7 +195,7 @@ async def check(database: Database, folder: Traversable | None = None) -> None:
             f"run `shoal db upgrade`"
         )
     if applied[-1].version > scripts.version:
-        raise Refused(_too_new(applied[-1], scripts))
+        raise TooNew(_too_new(applied[-1], scripts))
 
 
 async def _refuse_encoding(connection: AsyncConnection, database: Database) -> None:

@@ -42,6 +42,7 @@ from model.errors import Refused
 from model.ids import CommandId, WorkflowInstanceId
 from model.runs.command_moves import HALTING, URGENT, CommandType
 from model.runs.commands import CommandRow, Move, RecoverSerialWait, RecoverToleranceFault, Start, read_command
+from node.lately import Lately
 from node.life import Life
 from node.write_loop import blaming_the_data, run_rounds
 from registry.clock import boottime_s
@@ -85,6 +86,8 @@ class CommandLoop:
         self._suspects = SuspectSource(life, lambda: self._quarantine.ids)
         self._confirmed: deque[WorkflowInstanceId] = deque(maxlen=KNOWN_MAX)
         """The last runs that were begun or changed."""
+        self._lately = Lately[WorkflowInstanceId](life)
+        """Of these, the ones of which no beat tells yet."""
         self._starter = Starter(life.me.epoch, driver)
         self._mover = Mover(life.me.epoch, driver)
 
@@ -96,9 +99,9 @@ class CommandLoop:
             self.wake.set()
 
     async def known(self) -> Known:
-        """Runs that are driven and whose commit was confirmed: of those no row is ever deleted."""
-        held = self._driver.runs.held()
-        return Known(runs=sorted(held.keys() & set(self._confirmed), reverse=True))
+        """Confirmed runs that are driven, whose rows are never deleted, and those that were begun lately."""
+        driven = self._driver.runs.held().keys() & set(self._confirmed)
+        return Known(runs=sorted({*driven, *self._lately}, reverse=True), begun=list(self._confirmed))
 
     async def run(self) -> None:
         """Claim until cancelled, once it is known which masters died. Raises `Fenced`."""
@@ -195,7 +198,9 @@ class CommandLoop:
         began_s = boottime_s()
         outcomes, slot, is_full = await self._driver.transactions.run(BatchWork, partial(self._take, source))
         if outcomes:
-            self._confirmed.extend(each.instance for each in outcomes if each.instance is not None)
+            confirmed = [each.instance for each in outcomes if each.instance is not None]
+            self._confirmed.extend(confirmed)
+            self._lately.add(confirmed)
             self._log(outcomes, slot, boottime_s() - began_s)
             self._batch.took(len(outcomes), boottime_s() - began_s)
             metrics.claim_seconds.observe(boottime_s() - began_s)

@@ -14,6 +14,7 @@ from dao.postgres import readiness
 from metrics import database as database_metrics
 from metrics.health import Health
 from node.address import host_name
+from service.secrets import key_settings
 from shoal import backend, first_login
 from shoal.cli import serving
 from shoal.cli.invocation import Invocation, system_user
@@ -34,6 +35,7 @@ async def api(
 ) -> None:
     """Run one API server. SIGTERM stops it gracefully, a second one at once."""
     settings = serving.begin(call, {"api": {"host": host, "port": port}})
+    key_settings.open_vault(settings.secrets)  # refused now, and not with the first request that needs a key
     await serving.serve(readiness.wait_until_ready(settings.database(), "api", settings.connect_timeout_s))
     database = postgres.Database(
         settings.database(),

@@ -79,12 +79,12 @@ async def wait(
     call: Invocation,
     within: Annotated[float, typer.Option(min=0, help="Give up after so many seconds.")] = 60,
 ) -> None:
-    """Wait until the database answers and has the schema that this program needs."""
+    """Wait until the database answers and has the schema that this program needs; not if that is a newer one."""
     deadline_s = time.monotonic() + within
     while True:
         try:
             await check(call)
-        except InvalidSettings:
+        except (InvalidSettings, schema.TooNew):
             raise
         except (Refused, Denied, Unavailable):
             if time.monotonic() > deadline_s:

@@ -62,9 +62,9 @@ def _run(program: str, server: PostgresServer, *arguments: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-async def _has_stopped(cluster: Cluster) -> None:
+async def _has_stopped(cluster: Cluster, within_s: float = 30) -> None:
     """All nodes are fenced, and no command is taken."""
-    await eventually(lambda: cluster.one("SELECT count(*) FROM went_back") > 0, within_s=30)
+    await eventually(lambda: cluster.one("SELECT count(*) FROM went_back") > 0, within_s=within_s)
     assert cluster.one("SELECT count(*) FROM node WHERE state IN ('ALIVE', 'LEAVING')") == 0
     with pytest.raises(psycopg.OperationalError, match="shoal db restored"):
         cluster.start(7)
@@ -124,6 +124,38 @@ async def test_a_worker_that_starts_on_a_restored_dump_has_logs_of_attempts_to_c
         await eventually(lambda: worker.events("joined"), within_s=60)
         cluster.start(7)
         await cluster.all_ends()
+
+
+@pytest.mark.parametrize(
+    ("is_restarted", "why"),
+    [(False, "%the log of attempt %, and another ran it"), (True, "%knows epoch %, and another has it")],
+    ids=["the life began before the dump", "after it"],
+)
+async def test_a_worker_that_starts_long_after_the_restore_knows_ids_that_were_given_again(
+    server: PostgresServer, tmp_path: Path, is_restarted: bool, why: str
+) -> None:
+    with cluster_at(server.url("shoal"), tmp_path) as cluster:
+        folder = {"SHOAL_WORKER__FOLDER": str(tmp_path / "worker")}
+        nodes = [await cluster.master(), await cluster.worker(**folder)]
+        dump(server, tmp_path / "dump")
+        if is_restarted:
+            nodes.pop().kill()
+            nodes.append(await cluster.worker(**folder))
+        cluster.start(7, 3)
+        await cluster.all_ends()
+        for node in nodes:
+            node.kill()
+        restore(server, tmp_path / "dump")
+        await cluster.master()
+        await cluster.worker()
+        await eventually(lambda: cluster.one("SELECT count(*) FROM command"), until=0)
+        cluster.start(7, 4)
+        await cluster.all_ends()
+        fenced = "SELECT count(*) FROM node WHERE state = 'FENCED'"
+        await eventually(lambda: cluster.one(fenced), until=2, within_s=30)
+        worker = cluster.begin("worker", folder)
+        await eventually(lambda: worker.events("database_went_back") or worker.events("joined"), within_s=30)
+        assert cluster.one("SELECT count(*) FROM went_back WHERE why LIKE %s", why) == 1
 
 
 MEANWHILE = """
@@ -198,6 +230,55 @@ async def test_a_promotion_that_lost_commits_stops_the_cluster_and_hold_pauses_w
             cluster.start(7, 3)
             await eventually(lambda: cluster.one("SELECT count(*) FROM workflow_instance WHERE state = 'SUCCESS'") == 3)
             assert set(cluster.journal.runs().values()) == {1}, "no key belongs to two tasks"
+
+
+SELDOM = {"HEARTBEAT_EVERY": "30", "SESSION_TIMEOUT": "90", "MASTER_FENCE_AFTER": "90", "WORKER_FENCE_AFTER": "130"}
+BEATS = "SELECT array_agg(beat_no ORDER BY node_id) FROM node_beat"
+
+
+@pytest.mark.parametrize(("is_begun", "why"), [(False, "% is not in it"), (True, "the end of attempt % is not in it")])
+async def test_what_began_or_ended_since_the_last_beat_and_is_lost_is_noticed(
+    server: PostgresServer, tmp_path: Path, is_begun: bool, why: str
+) -> None:
+    with PostgresServer(fsync=False, primary=server) as standby:
+        hosts = f"host=127.0.0.1,127.0.0.1&port={server.port},{standby.port}"
+        url = f"postgresql+psycopg://shoal:{server.password}@/shoal?{hosts}"
+        with cluster_at(url, tmp_path) as cluster:
+            cluster.environment.update({f"SHOAL_TIMING__{name}": value for name, value in SELDOM.items()})
+            script = f"until [ -e {tmp_path}/goes-on ]; do sleep 0.05; done"
+            cluster.define(9, "waits", tasks=[{"name": "a", "type": "SHELL", "params": {"script": script}}])
+            nodes = [
+                cluster.begin("master", {}),
+                cluster.begin("worker", {"SHOAL_WORKER__FOLDER": str(tmp_path / "w")}),
+            ]
+            await eventually(lambda: all(node.events("joined") for node in nodes), within_s=60)
+            if is_begun:
+                cluster.start(9, 3)
+                running = "SELECT count(*) FROM task_instance WHERE state = 'RUNNING_EXECUTION'"
+                await eventually(lambda: _row(standby, running), until=3, within_s=30)
+            # Nearly half of the time between two beats is left then, however far apart those of both nodes are.
+            calm = "SELECT now() - min(beaten_at) < '18 s' AND now() - max(beaten_at) > '3 s' FROM node_beat"
+            await eventually(lambda: cluster.one(calm), within_s=90)
+            beats = cluster.one(BEATS)
+            await eventually(lambda: _row(standby, BEATS), until=beats)
+            standby.part_from_primary()
+            await eventually(lambda: _row(standby, "SELECT count(*) FROM pg_stat_wal_receiver"), until=0, within_s=30)
+            (tmp_path / "goes-on").touch()
+            if not is_begun:
+                cluster.start(9, 3)
+            await eventually(
+                lambda: cluster.one("SELECT count(*) FROM workflow_instance WHERE state = 'SUCCESS'"), until=3
+            )
+            assert cluster.one(BEATS) == beats, "no beat is lost"
+            server.kill()
+            standby.promote()
+            await _has_stopped(cluster, within_s=90)
+            assert cluster.one("SELECT count(*) FROM went_back WHERE why LIKE %s", why) > 0
+            if not is_begun:  # the worker's notice stops the master, which then has its own
+                await eventually(lambda: cluster.one("SELECT count(*) FROM went_back WHERE runs <> '{}'"), within_s=60)
+            told = await CommandLine.at(url)("db", "restored")
+            assert told.code == 0, told.err
+            assert ("the end of attempt 3" if is_begun else "Gone, as far as nodes know: 3 runs") in told.out
 
 
 def _row(server: PostgresServer, query: str) -> object:

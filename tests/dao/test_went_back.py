@@ -67,6 +67,8 @@ class Gone:
         Gone("SELECT 1", 5, Known(runs=[17]), "run 17, which {me} drove, is not in it"),
         Gone("SELECT 1", 5, Known(running=[17]), "attempt 17, which {me} ran, is not in it"),
         Gone("SELECT 1", 5, Known(attempts=[17]), ""),
+        Gone("SELECT 1", 5, Known(begun=[17]), ""),
+        Gone("SELECT 1", 5, Known(ended=[17]), "the end of attempt 17, which {me} ran, is not in it"),
     ],
     ids=str,
 )
@@ -87,8 +89,9 @@ async def test_nobody_lives_joins_or_asks_until_a_person_has_looked_and_no_id_is
         "SELECT min(id), 'START_PROCESS', 'DONE', 1, now() FROM command"
     )
     async with scene.writing() as connection:
-        gone = await went_back.record(connection, worker, "why", Known(runs=[5], running=[8], attempts=[8, 7]))
-    assert (gone.runs, gone.attempts) == ([5], [7, 8])
+        known = Known(runs=[5], begun=[5, 4], running=[8], attempts=[8, 7])
+        gone = await went_back.record(connection, worker, "why", known)
+    assert (gone.runs, gone.attempts) == ([4, 5], [7, 8])
     for me in (master, worker):
         with pytest.raises(Fenced):
             await beat(scene, me, 0)

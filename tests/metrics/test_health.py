@@ -77,6 +77,20 @@ async def test_a_node_that_waits_for_its_database_lives_and_is_not_ready(cluster
         assert ready(node) == (503, "not ready", ["it has not begun its work"])
 
 
+async def test_a_node_that_waits_for_a_person_says_so_until_that_person_has_looked(cluster: Cluster) -> None:
+    cluster.rows("INSERT INTO went_back (node, why) VALUES ('m1', 'why')")
+    nodes = [cluster.begin(role, {}) for role in ("master", "worker")]
+    for node in nodes:
+        await eventually(lambda node=node: node.events("metrics_served"), within_s=60)
+        await eventually(lambda node=node: "after: shoal db restored" in str(ready(node)), within_s=60)
+        assert alive(node) == OK
+        [warned] = node.events("cannot_join_yet")[:1]
+        assert warned["error"] in str(ready(node))
+    cluster.rows("DELETE FROM went_back")
+    for node in nodes:
+        await eventually(lambda node=node: ready(node), until=OK, within_s=60)
+
+
 async def test_what_is_drained_is_not_ready_until_it_takes_work_again(cluster: Cluster) -> None:
     master = await cluster.master(SHOAL_NAME="m1")
     worker = await cluster.worker(SHOAL_NAME="w1")

@@ -31,6 +31,7 @@ async def test_the_settings_of_the_page_do_what_it_says(cluster: Cluster) -> Non
     metrics, tracing = blocks("toml")
     token = cluster.folder / "token"
     token.write_text(f"{TOKEN}\n")
+    token.chmod(0o600)
     port = free_port()
     with receiving() as receiver:
         text = f"{metrics}\n{tracing}".replace("/etc/shoal/metrics-token", str(token)).replace("9465", str(port))

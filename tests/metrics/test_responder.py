@@ -167,6 +167,7 @@ def test_beyond_loopback_it_wants_a_token(tmp_path: Path) -> None:
         pass
     file = tmp_path / "token"
     file.write_text(f"{TOKEN}\n")
+    file.chmod(0o640)
     with _serving(host="0.0.0.0", token_file=file) as url:
         assert url is not None
         assert asked(url.replace("0.0.0.0", "127.0.0.1"))[0] == 401
@@ -176,8 +177,13 @@ def test_beyond_loopback_it_wants_a_token(tmp_path: Path) -> None:
 def test_wrong_settings_are_one_sentence(tmp_path: Path) -> None:
     short = tmp_path / "short"
     short.write_text("abc")
+    short.chmod(0o600)
+    opened = tmp_path / "open"
+    opened.write_text(TOKEN)
+    opened.chmod(0o644)
     for given, sentence in [
         ({"token_file": tmp_path / "none"}, "cannot be read: No such file"),
+        ({"token_file": opened}, r"metrics\.token_file .+ is open to every user of this machine; chmod 600 it"),
         ({"token_file": short}, "at least 16 characters"),
         ({"token_file": short, "token": SecretStr(TOKEN)}, "both set"),
         ({"certificate": short}, "metrics.certificate"),

@@ -7,12 +7,15 @@ import contextlib
 import copy
 from datetime import timedelta
 
+import psycopg
 import pytest
 
 from dao.cluster.nodes import NewNode
+from dao.cluster.went_back import Known
+from dao.postgres.engine import AsyncConnection
 from model.cluster.nodes import Heartbeat, NodeKind
 from model.cluster.timing import Timing
-from model.errors import Fenced
+from model.errors import Fenced, Unavailable
 from node.life import Life
 from registry.connect import make_registry
 from registry.process import this_process
@@ -55,4 +58,35 @@ async def test_nor_do_both_go_on_when_they_were_copied_while_beats_had_no_answer
     with pytest.raises(Fenced):
         await life.beat(heartbeat)
     await clone.beat(heartbeat)
+    await life.close()
+
+
+async def test_what_a_former_primary_told_is_asked_again_where_it_is_recorded(database_url: str) -> None:
+    """One that was frozen answers for a moment when it goes on, and is behind: that stops nobody."""
+    life, heartbeat = await _begin(database_url)
+    answers = ["a beat is gone", None]
+
+    async def why_back(_connection: AsyncConnection) -> str | None:
+        return answers.pop(0)
+
+    assert await life.stop_all_if(why_back, Known()) is None
+    assert answers == []
+    await life.beat(heartbeat)
+    await life.close()
+
+
+async def test_after_an_outage_nothing_is_written_before_the_database_was_looked_back_at(database_url: str) -> None:
+    """An earlier state of it would give ids again."""
+    life, heartbeat = await _begin(database_url)
+    await life.beat(heartbeat)
+    with psycopg.connect(database_url.replace("+psycopg", "")) as stranger:
+        stranger.execute("LOCK TABLE node_beat IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(Unavailable):
+            await life.beat(heartbeat)
+    with pytest.raises(Unavailable, match="it is first compared with what this node knows"):
+        life.writing()
+    assert life.beat_now.is_set()
+    await life.beat(heartbeat)
+    async with life.writing():
+        pass
     await life.close()

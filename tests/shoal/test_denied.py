@@ -13,6 +13,7 @@ from sqlalchemy import URL, make_url
 from dao.postgres.database import Database, connect
 from dao.postgres.errors import translated
 from dao.postgres.readiness import wait_until_ready
+from metrics.health import Health
 from model.errors import Denied, Unavailable
 from model.ids import CommandId
 from node.lives import live_until_stopped
@@ -106,8 +107,8 @@ async def test_a_node_waits_for_a_right_only_once_it_has_lived() -> None:
             stop.set()
 
     async with asyncio.timeout(WITHIN_S):
-        await live_until_stopped(live, asyncio.Event(), 600)
+        await live_until_stopped(live, asyncio.Event(), 600, Health())
         assert lives == 3
         lives = 1
         with pytest.raises(Denied):
-            await live_until_stopped(live, asyncio.Event(), 600)
+            await live_until_stopped(live, asyncio.Event(), 600, Health())

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 
 from tests.eventually import eventually
@@ -47,6 +48,16 @@ async def test_waiting_ends_at_once_with_what_only_a_person_can_change(url: str)
     began_s = time.monotonic()
     answer = await CommandLine.at(url)("db", "wait", "--within", "60")
     assert answer.code == 78
+    assert time.monotonic() - began_s < 50
+
+
+async def test_waiting_ends_at_once_for_a_newer_schema_and_says_what_to_install(database_url: str) -> None:
+    with psycopg.connect(database_url.replace("+psycopg", "")) as connection:
+        connection.execute("INSERT INTO schema_version (version, name, program) VALUES (99, 'newer', '9.9.0')")
+    began_s = time.monotonic()
+    answer = await CommandLine.at(database_url)("db", "wait", "--within", "60")
+    assert answer.code == 2
+    assert "install Shoal 9.9.0 or newer" in answer.err.replace("\n", " ")
     assert time.monotonic() - began_s < 50
 
 

@@ -17,12 +17,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from master.server import Master
+from metrics.health import Health
 from model.cluster.master_settings import MasterSettings
 from model.cluster.means import NO_THREAD
 from model.cluster.nodes import Heartbeat, NodeKind, NodeState
 from model.cluster.timing import Timing
 from model.errors import Refused, Unavailable
-from model.ids import Epoch
 from node.joining import Joining
 from node.lives import live_until_stopped
 from tests.simulation.broken_worker import BrokenWorker
@@ -36,6 +36,7 @@ from tests.simulation.server import IDLE_IN_TRANSACTION_S, Server, Session
 from tests.simulation.tables import Values
 from tests.simulation.task_runs import SimulatedLauncher
 from tests.simulation.trace import Trace
+from worker.former_life import FormerLife
 from worker.server import Worker
 from worker.settings import WorkerSettings
 
@@ -146,7 +147,7 @@ class World:
         """Whether commands may wait for room, and masters turn BUSY and leave their slots for a while."""
         masters, workers = drawn.choice((1, 2, 2, 2, 3, 3, 4, 5)), drawn.choice((1, 1, 2, 2, 3, 4))
         names = [f"master{n}" for n in range(masters)] + [f"worker{n}" for n in range(workers)]
-        self._last_lives: dict[str, Epoch] = {}
+        self._last_lives: dict[str, FormerLife] = {}
         self.walks_are_long = self.draw("walks").random() < 0.25 and self.has("walks")
         """Whether queues are searched from their low-water marks."""
         self._names_clash = self.draw("names").random() < 0.1 and self.has("names")
@@ -220,13 +221,15 @@ class World:
         vault: Any = None
         worker = Worker(joining, settings, vault)
         logs: Any = SimpleNamespace(address=(process.name, 1), scheme="http", publish_key=lambda _life: None)
-        folder: Any = SimpleNamespace(begin_life=partial(self._begin_life, process.name))
-        await live_until_stopped(lambda stop: worker._live(stop, folder, name, logs, None), stop, 5.0)
+        folder: Any = SimpleNamespace(
+            former_life=lambda _mark: self._last_lives.get(process.name),
+            begin_life=partial(self._begin_life, process.name),
+        )
+        await live_until_stopped(lambda stop: worker._live(stop, folder, name, logs, None), stop, 5.0, Health())
 
-    def _begin_life(self, name: str, _mark: str, epoch: Epoch) -> Epoch | None:
+    def _begin_life(self, name: str, _mark: str, life: FormerLife) -> None:
         """As `WorkerFolder` does."""
-        before, self._last_lives[name] = self._last_lives.get(name), epoch
-        return before
+        self._last_lives[name] = life
 
     def _ended(self, process: Process, task: asyncio.Task[Any]) -> None:
         if process.is_dead:

@@ -18,6 +18,7 @@ from model.errors import Fenced, Unavailable, Unknown
 from model.ids import TaskInstanceId
 from model.runs.looks import WAIT
 from model.runs.states import TaskState
+from node.lately import Lately
 from node.life import Life
 from worker.attempts.executor import Executor
 from worker.attempts.report import report
@@ -48,6 +49,8 @@ class Attempts:
         self.why_cancelled: dict[TaskInstanceId, tuple[TaskState, str]] = {}
         self.ever_leased = False
         """Whether any of them held resources of a pool."""
+        self.lately = Lately[TaskInstanceId](life)
+        """What it had until lately."""
         self._not_begun: set[TaskInstanceId] = set()
         self._life = life
         self._executor = executor
@@ -110,6 +113,7 @@ class Attempts:
         """Its end no longer needs to be reported."""
         self._on_reported(id_)
         self.claimed.pop(id_, None)
+        self.lately.add([id_])
         self.ended.pop(id_, None)
         self.why_cancelled.pop(id_, None)
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
+from dao.cluster.went_back import Known
 from dao.pools import pool_leases
 from dao.postgres.database import FencedTransaction
 from dao.postgres.errors import BadData, translating
@@ -23,9 +24,10 @@ from dao.tasks.task_claims import ClaimedTask, Report
 from metrics import worker as metrics
 from model.blame import LONG_S, Blame, Verdict
 from model.errors import Unknown
-from model.ids import TaskInstanceId
+from model.ids import Epoch, TaskInstanceId
 from model.runs.queue_places import QueuePlaces
 from model.runs.states import TaskState
+from node.lately import Lately
 from node.life import Life
 from node.write_loop import run_rounds
 from registry.clock import boottime_s
@@ -90,6 +92,7 @@ class Writer:
         self._blame: Blame[TaskInstanceId] = Blame(LONG_S)
         self._claims = False
         self._in_doubt = False
+        self._lately_ended = Lately[TaskInstanceId](life)
         self._replaced: set[TaskInstanceId] = set()
         self._on_ended = on_ended
 
@@ -99,9 +102,9 @@ class Writer:
         return len(self._attempts.claimed)
 
     @property
-    def attempts(self) -> list[TaskInstanceId]:
-        """These tasks."""
-        return list(self._attempts.claimed)
+    def known(self) -> Known:
+        """The attempts that the database must have."""
+        return Known(running=[*self._attempts.claimed, *self._attempts.lately], ended=list(self._lately_ended))
 
     @property
     def unreported(self) -> dict[TaskInstanceId, Report]:
@@ -204,7 +207,7 @@ class Writer:
             self.queued = False  # a notification from here on may mean a task that this claim did not see
         places = self.places.begin(boottime_s()) if limit > 0 else None
         claimed: list[ClaimedTask] = []
-        waits: set[TaskInstanceId] = set()
+        written: dict[TaskInstanceId, Epoch | None] = {}
         news = self.news.take()
         began_s = boottime_s()
         try:
@@ -212,7 +215,7 @@ class Writer:
                 async with self._life.writing() as connection:
                     await record(connection, news, self._life.me.epoch)
                     if ended:
-                        waits = await self._report(connection, ended)
+                        written = await self._report(connection, ended)
                     if limit > 0:
                         claimed = await task_claims.claim(connection, self._groups, limit, self._life.me.epoch, places)
         except BaseException as error:
@@ -225,9 +228,11 @@ class Writer:
             raise
         metrics.write_seconds.observe(boottime_s() - began_s)
         for each in ended:
-            if each.id not in waits:
+            if each.id not in written or written[each.id] is not None:
                 self._on_ended(self._attempts.claimed[each.id])
             self._drop(each.id)
+        by_itself = [each.id for each in ended if each.state is not TaskState.NEED_FAULT_TOLERANCE]
+        self._lately_ended.add(id_ for id_ in by_itself if written.get(id_) is not None)
         self._one_by_one = self._one_by_one and bool(self._attempts.ended)
         if ended:
             self._blame.handled()
@@ -240,8 +245,8 @@ class Writer:
             self.pools.try_again()
         self._claims = False
 
-    async def _report(self, connection: FencedTransaction, ended: list[Report]) -> set[TaskInstanceId]:
-        """Returns those that look again, and so have not ended."""
+    async def _report(self, connection: FencedTransaction, ended: list[Report]) -> dict[TaskInstanceId, Epoch | None]:
+        """Returns what was written, with the owner of its run; None: it looks again, and so has not ended."""
         try:
             with translating():
                 written = await task_claims.report(connection, ended, self._life.me.epoch)
@@ -259,7 +264,7 @@ class Writer:
             log.warning("reports_came_too_late", task_instances=lost, so="these attempts were abandoned by the masters")
         if owners := {owner for owner in written.values() if owner is not None}:
             await notify(connection, EVENT, owners)
-        return {id_ for id_, owner in written.items() if owner is None}
+        return written
 
     async def _kill(self) -> None:
         async with self._life.database.reading() as connection:

@@ -81,10 +81,9 @@ class LogService:
         """Listen and answer.
 
         Raises:
-            Unavailable: the address is taken or does not belong to this machine.
+            Refused: the address is taken or does not belong to this machine.
         """
-        instead = "set another worker.log_port"
-        listener = listen(self._host, self._port, LIMITS, what="logs", instead=instead, error=Unavailable)
+        listener = listen(self._host, self._port, LIMITS, what="logs", instead="set another worker.log_port")
         self._port = listener.getsockname()[1]
         app = Starlette(
             routes=[

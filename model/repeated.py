@@ -1,0 +1,23 @@
+"""When to log again what was logged before: at once if it says something else, else ever more rarely."""
+
+from __future__ import annotations
+
+from model.backoff import Backoff
+
+
+class Repeated:
+    """What a loop says each time that it fails: of one cause a first line, and then fewer and fewer."""
+
+    def __init__(self) -> None:
+        self._backoff = Backoff(first_s=0.5, max_s=60.0)
+        self._said: str | None = None
+        self._again_s = 0.0
+
+    def is_due(self, text: str, now_s: float) -> bool:
+        """Whether to log it now; if so, it counts as logged. `now_s` rises and has any origin."""
+        if text != self._said:
+            self._backoff.reset()
+        elif now_s < self._again_s:
+            return False
+        self._said, self._again_s = text, now_s + self._backoff.next_pause_s(0)
+        return True

@@ -1,0 +1,214 @@
+"""PostgreSQL under Patroni, as deploy/patroni.yml has it: a member for each machine, and one etcd."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import psycopg
+import yaml
+
+from tests.servers.child import Child, PrivateFolder, ServerFailed, free_port
+from tests.servers.postgres import binaries, unprivileged_user
+
+CONFIGURATION = Path(__file__).parents[2] / "deploy" / "patroni.yml"
+
+
+def _program(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        raise ServerFailed(f"there is no {name} on this machine; run tests/servers/install")
+    return found
+
+
+class Member:
+    """One machine: Patroni, and the PostgreSQL that it runs."""
+
+    def __init__(self, folder: Path, name: str, configuration: dict[str, Any], password: str) -> None:
+        self.name = name
+        self.port = free_port()
+        self._api = f"127.0.0.1:{free_port()}"
+        self._data = folder / name
+        self._log = folder / f"{name}.log"
+        self._file = folder / f"{name}.yml"
+        self._password = password
+        self._child: Child | None = None
+        own = configuration | {
+            "name": name,
+            "restapi": {"listen": self._api, "connect_address": self._api},
+            "postgresql": configuration["postgresql"]
+            | {
+                "listen": f"127.0.0.1:{self.port}",
+                "connect_address": f"127.0.0.1:{self.port}",
+                "data_dir": str(self._data),
+                "bin_dir": str(binaries()),
+                "pgpass": str(folder / f"{name}.pgpass"),
+                "parameters": {
+                    "unix_socket_directories": str(folder),
+                    "shared_buffers": "64MB",
+                    "dynamic_shared_memory_type": "mmap",
+                },
+            },
+        }
+        own["postgresql"]["authentication"]["superuser"]["password"] = password
+        own["postgresql"]["authentication"]["replication"]["password"] = password
+        self._file.write_text(yaml.safe_dump(own))
+
+    def start(self) -> None:
+        """Let it begin, or join again."""
+        self._child = Child.of(
+            [_program("patroni"), str(self._file)],
+            cwd=self._file.parent,
+            log=self._log,
+            death_signal=signal.SIGTERM,  # it stops its PostgreSQL then
+            user=unprivileged_user(),
+        )
+
+    def signal(self, number: signal.Signals) -> None:
+        """To all its processes, PostgreSQL's too, as what befalls a machine."""
+        for process in self._processes():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.send_signal(number)
+
+    def role(self) -> str:
+        """What it is, according to its Patroni, such as `master` and `sync_standby`; empty: it does not answer."""
+        try:
+            told = httpx.get(f"http://{self._api}/patroni", timeout=2, trust_env=False).json()
+        except httpx.HTTPError:
+            return ""
+        if told.get("state") != "running":
+            return ""
+        return "sync_standby" if told.get("sync_standby") else str(told.get("role", ""))
+
+    def switch_over(self, to: Member) -> None:
+        """Make the other one the leader, in order. Raises `httpx.HTTPError`."""
+        asked = {"leader": self.name, "candidate": to.name}
+        httpx.post(f"http://{self._api}/switchover", json=asked, timeout=60, trust_env=False).raise_for_status()
+
+    def connect(self, database: str = "postgres") -> psycopg.Connection[tuple[object, ...]]:
+        """In autocommit, as the superuser."""
+        where = {"host": "127.0.0.1", "port": self.port, "dbname": database, "connect_timeout": 5}
+        return psycopg.connect(**where, user="postgres", password=self._password, autocommit=True)
+
+    def log_tail(self, lines: int = 20) -> str:
+        """The last lines of its log."""
+        return "\n".join(self._log.read_text(errors="replace").splitlines()[-lines:]) if self._log.exists() else ""
+
+    def close(self) -> None:
+        """End all of it."""
+        self.signal(signal.SIGKILL)
+        if self._child is not None:
+            self._child.kill()
+
+    def _processes(self) -> list[psutil.Process]:
+        """Patroni comes first: it would start a PostgreSQL that ends. That one is no child of it."""
+        pids = [self._child.pid] if self._child is not None else []
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            pids.append(int((self._data / "postmaster.pid").read_text().splitlines()[0]))
+        found = []
+        for pid in pids:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process = psutil.Process(pid)
+                found += [process, *process.children(recursive=True)]
+        return [each for each in found if each.username() == _owner()]
+
+
+def _owner() -> str:
+    user = unprivileged_user()
+    return user.pw_name if user is not None else psutil.Process().username()
+
+
+class PatroniCluster:
+    """Starts on construction: the first member leads. Use it as a context or `close` it."""
+
+    def __init__(self, *, is_synchronous: bool) -> None:
+        self.password = secrets.token_urlsafe(12)
+        self._folder = PrivateFolder("shoal-patroni-", owner=unprivileged_user())
+        self.members: list[Member] = []
+        self._etcd: Child | None = None
+        folder = self._folder.path
+        try:
+            clients = self._start_etcd(folder)
+            configuration = yaml.safe_load(CONFIGURATION.read_text())
+            configuration["etcd3"] = {"hosts": [clients]}
+            configuration["watchdog"] = {"mode": "off"}  # tests play it
+            configuration["bootstrap"]["dcs"] |= {
+                "synchronous_mode": is_synchronous,
+                "maximum_lag_on_failover": 64 << 20,
+            }
+            for name in ("db1", "db2"):
+                self.members.append(Member(folder, name, configuration, self.password))
+            first, second = self.members
+            first.start()
+            self._wait_for(lambda: first.role() == "master")
+            second.start()
+            self._wait_for(lambda: second.role() == ("sync_standby" if is_synchronous else "replica"))
+        except BaseException:
+            self.close()
+            raise
+
+    def url(self, database: str) -> str:
+        """With the first member as the first host."""
+        hosts = ",".join("127.0.0.1" for _ in self.members)
+        ports = ",".join(str(each.port) for each in self.members)
+        return f"postgresql+psycopg://postgres:{self.password}@/{database}?host={hosts}&port={ports}"
+
+    def leader(self) -> Member:
+        """Who leads now. Raises `ServerFailed`: nobody does."""
+        for each in self.members:
+            if each.role() == "master":
+                return each
+        raise ServerFailed("no member leads")
+
+    def _start_etcd(self, folder: Path) -> str:
+        clients, peers = (f"127.0.0.1:{free_port()}" for _ in range(2))
+        self._etcd = Child.of(
+            [
+                *(_program("etcd"), "--name", "e1", "--data-dir", str(folder / "etcd"), "--log-level", "warn"),
+                *("--listen-client-urls", f"http://{clients}", "--advertise-client-urls", f"http://{clients}"),
+                *("--listen-peer-urls", f"http://{peers}", "--initial-advertise-peer-urls", f"http://{peers}"),
+                *("--initial-cluster", f"e1=http://{peers}"),
+            ],
+            cwd=folder,
+            log=folder / "etcd.log",
+            user=unprivileged_user(),
+        )
+        self._etcd.wait_until(lambda: _is_healthy(clients), 30)
+        return clients
+
+    def _wait_for(self, ready: Callable[[], bool], within_s: float = 90) -> None:
+        deadline_s = time.monotonic() + within_s
+        while not ready():
+            if time.monotonic() > deadline_s:
+                logs = "\n".join(each.log_tail() for each in self.members)
+                raise ServerFailed(f"Patroni is not ready within {within_s} s:\n{logs}")
+            time.sleep(0.1)
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+        for each in self.members:
+            each.close()
+        if self._etcd is not None:
+            self._etcd.kill()
+        self._folder.close()
+
+    def __enter__(self) -> PatroniCluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _is_healthy(clients: str) -> bool:
+    try:
+        return httpx.get(f"http://{clients}/health", timeout=2, trust_env=False).is_success
+    except httpx.HTTPError:
+        return False

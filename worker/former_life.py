@@ -1,0 +1,67 @@
+"""A worker's former life, as its folder knows it, and the database: that may be an earlier state of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from dao.cluster import went_back
+from dao.cluster.nodes import Me
+from dao.cluster.went_back import LastGiven, Place
+from dao.postgres.database import Database
+from dao.postgres.engine import AsyncConnection
+from model.ids import Epoch
+from model.logs.name import LogName
+
+
+@dataclass(frozen=True, slots=True)
+class FormerLife:
+    """The last life of a folder's worker, and where in its history the database was when it began."""
+
+    epoch: Epoch
+    incarnation: UUID
+    began: Place
+
+
+async def last_given(database_url: str) -> LastGiven:
+    """To be compared with the ids of which a worker's folder has logs.
+
+    Asked before the life begins: it fences the former one, and masters give new attempts at once in place of those
+    which that had. On a database that was restored, these may have the very ids of which there are logs.
+
+    Raises:
+        Unavailable: the database does not answer.
+    """
+    database = Database(database_url, application_name="shoal-starting", connections_max=1)
+    try:
+        async with database.reading() as connection:
+            return await went_back.last_given(connection)
+    finally:
+        await database.close()
+
+
+async def why_back(
+    connection: AsyncConnection, me: Me, before: FormerLife, given: LastGiven, logged: Sequence[LogName]
+) -> str | None:
+    """Why the database is an earlier state of the one that the folder knows; None if it is not, as far as we know.
+
+    Args:
+        before: the folder's life before that of `me`.
+        given: what the database had given before that one began.
+        logged: attempts of which the folder has logs.
+    """
+    if before.epoch >= me.epoch:
+        return f"the worker's folder knows epoch {before.epoch}, and {me} was begun after it"
+    now = await went_back.last_given(connection)
+    last = max((each.task_instance_id for each in logged), default=0)
+    # If a person has looked meanwhile, no id is given that any folder has. One of another timeline may be of a former
+    # primary that was frozen, and is behind.
+    is_ours = (now.restored_at, now.timeline) == (given.restored_at, given.timeline)
+    attempt = (given if is_ours else now).attempt
+    if last > attempt:
+        return f"the worker's folder has the log of attempt {last}, and the last given is {attempt}"
+    if (await went_back.place(connection)).may_precede(before.began):
+        runs = {each.task_instance_id: each.workflow_instance_id for each in logged}
+        return await went_back.why_given_again(connection, before.epoch, before.incarnation, runs)
+    return None
