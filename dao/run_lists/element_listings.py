@@ -13,7 +13,7 @@ from dao.postgres.tables import task_instance
 from dao.run_lists import run_listings as listings
 from dao.run_lists.run_listings import Run, TaskRun
 from dao.runs import lookups
-from model.definitions.each import elements_of, read_stored
+from model.definitions.each import count_stored
 from model.errors import Refused
 from model.ids import TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.runs.elements import ELEMENTS_MAX, KEPT, element_code, is_element, task_named_in
@@ -89,8 +89,7 @@ async def elements(
     found = {}
     for id_, row in (await connection.execute(_LISTS, {"ids": list(wholes)})).all() if wholes else ():
         with suppress(Refused):  # it has never had a list, or somebody has damaged that
-            total = len(elements_of(read_stored(row)[0]))
-            found[TaskInstanceId(id_)] = _elements(total, wholes[TaskInstanceId(id_)])
+            found[TaskInstanceId(id_)] = _elements(count_stored(row), wholes[TaskInstanceId(id_)])
     return found
 
 

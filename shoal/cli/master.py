@@ -62,6 +62,7 @@ async def master(
             address,
             settings.master,
             spans=spans,
+            log_store=settings.log_store,
             health=health,
         )
         within_s = settings.master.drain.total_seconds() + LEAVE_S_MAX
