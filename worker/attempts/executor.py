@@ -25,6 +25,7 @@ from model.pools.secrets import secrets_held
 from model.pools.variables import resource_variables
 from model.runs.looks import WAIT
 from model.runs.states import TaskState
+from model.time.durations import said_duration
 from node.overload import Overload
 from node.threads import in_thread_if_large
 from node.waiting import to_its_end
@@ -206,7 +207,7 @@ class _Attempt:
         except TimeoutError:
             if not limit.expired():
                 raise
-            raise TookTooLong(f"it took longer than its timeout of {task.timeout_s / 60:g} min") from None
+            raise TookTooLong(f"it took longer than its timeout of {said_duration(task.timeout_s)}") from None
         finally:
             if timer is not None:
                 timer.cancel()
