@@ -44,7 +44,7 @@ async def test_every_type_of_task_reads_a_large_value_as_a_small_one(cluster: Cl
         {"name": "flat", "type": "SHELL", "params": {"script": f"{COUNT} $SHOAL_FILE_rows"}},
         {"name": "unnamed", "type": "SHELL", "params": {"script": "env | grep -c r[o]ws || true"}},
         {"name": "python", "type": "PYTHON", "params": {"script": "import json; print(len(json.loads(${load.rows})))"}},
-        {"name": "part", "type": "SHELL", "params": {"script": "echo ${load.rows[-1].name}"}},
+        {"name": "part", "type": "SHELL", "params": {"script": "echo ${load.rows[-1].name} $SHOAL_VALUE_BYTES_MAX"}},
         {
             "name": "choose",
             "type": "SWITCH",
@@ -67,7 +67,7 @@ async def test_every_type_of_task_reads_a_large_value_as_a_small_one(cluster: Cl
     assert cluster.shoal("log", "1/bash").endswith(last) and cluster.shoal("log", "1/flat").endswith(last)
     assert cluster.shoal("log", "1/unnamed") == "0\n", "each would have a copy"
     assert cluster.shoal("log", "1/python").endswith(f"\n{LINES}\n")
-    assert cluster.shoal("log", "1/part").endswith(f'it\'s "{LINES - 1}" é\n')
+    assert cluster.shoal("log", "1/part").endswith(f'it\'s "{LINES - 1}" é 16777216\n')
     shown = json.loads(cluster.shoal("show", "1", "--json"))
     assert next(each["elements"]["total"] for each in shown["tasks"] if each["name"] == "mapped") == LINES
     outputs = cluster.one("SELECT outputs FROM task_instance WHERE task_name = 'mapped' AND task_code > 0")

@@ -326,7 +326,8 @@ class _Attempt:
         )
         progress = str(self._folder.path / FILE)
         of_pools = resource_variables(task.leases)
-        return {**made, VARIABLE: progress, **of_pools, **self._urls, **trace_variable(self._trace)}
+        of_values = self._worker.values.variables
+        return {**made, VARIABLE: progress, **of_pools, **of_values, **self._urls, **trace_variable(self._trace)}
 
     def _context(self) -> TaskContext:
         task, secrets, file = self._task, self._worker.secrets, self._log

@@ -27,6 +27,8 @@ from worker.results.recorded_ends import log_name
 from worker.tasks.plugin import TaskResult
 from worker.tasks.set_value_lines import VALUES_BYTES_MAX
 
+VARIABLE = "SHOAL_VALUE_BYTES_MAX"
+
 
 class ValueFiles:
     """Those of one worker.
@@ -47,6 +49,11 @@ class ValueFiles:
         self._verify = verify
         self.bytes_max = bytes_max if calls is not None else INLINE_BYTES_MAX
         """How large a value may be."""
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What tells a task that it may give large values."""
+        return {} if self._calls is None else {VARIABLE: str(self.bytes_max)}
 
     async def kept(self, result: TaskResult, task: ClaimedTask, types: Mapping[str, ParameterType]) -> TaskResult:
         """The result, with what stands for each of its large values; a failure if they cannot be kept."""
