@@ -22,13 +22,14 @@ from model.runs.states import TaskState
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """How far a task is: of its `total` elements so many are `done` (succeeded or skipped), have failed, run on
-    workers, or wait for one; the others have not begun. `first_failed` and `first_queued` are the indexes of the first
-    that failed or wait."""
+    """How far a task is: of its `total` elements so many are `done` (succeeded or skipped), have failed, were killed,
+    run on workers, or wait for one; the others have not begun. `first_failed` and `first_queued` are the indexes of
+    the first that failed or wait."""
 
     total: int
     done: int
     failed: int
+    killed: int
     running: int
     queued: int
     first_failed: int | None = None
@@ -49,7 +50,7 @@ _COUNTS = text("""
     GROUP BY 1, 2, 3
 """)
 _LISTS = text("SELECT id, parameter_values FROM task_instance WHERE id = ANY(CAST(:ids AS bigint[]))")
-_FAILED = frozenset({TaskState.FAILURE, TaskState.KILL, TaskState.NEED_FAULT_TOLERANCE})
+_FAILED = frozenset({TaskState.FAILURE, TaskState.NEED_FAULT_TOLERANCE})
 _QUEUED = frozenset({TaskState.QUEUED, TaskState.DELAY_EXECUTION})
 _WHOSE = text("SELECT workflow_instance_id, task_code FROM task_instance WHERE id = :id")
 
@@ -101,7 +102,8 @@ def _elements(total: int, states: Mapping[TaskState, tuple[int, int]]) -> Elemen
         return min((index for state, (_, index) in states.items() if state in wanted), default=None)
 
     running = count((TaskState.DISPATCH, TaskState.RUNNING_EXECUTION))
-    return Elements(total, count(KEPT), count(_FAILED), running, count(_QUEUED), first(_FAILED), first(_QUEUED))
+    failed, killed = count(_FAILED), count([TaskState.KILL])
+    return Elements(total, count(KEPT), failed, killed, running, count(_QUEUED), first(_FAILED), first(_QUEUED))
 
 
 async def run_of(connection: AsyncConnection, id_: TaskInstanceId) -> tuple[Run, list[TaskRun]]:

@@ -137,12 +137,13 @@ class LooksAnswer(Answer):
 
 class ElementsAnswer(Answer):
     """How far a task with `each` is: of its `total` elements so many are `done` (succeeded or skipped), have failed,
-    run, or wait to run; the others have not begun. `first_failed` and `first_queued` are the indexes of the first of
-    those."""
+    were killed, run, or wait to run; the others have not begun. `first_failed` and `first_queued` are the indexes of
+    the first of those."""
 
     total: int
     done: int
     failed: int
+    killed: int
     running: int
     queued: int
     first_failed: int | None = None
