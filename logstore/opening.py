@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
 
+from logstore.calls import StoreCalls
 from logstore.folder import FolderStore
 from logstore.protocol import LogStore
 from logstore.settings import LogStoreSettings, folder_or_bucket
@@ -19,3 +20,9 @@ def open_store(settings: LogStoreSettings) -> LogStore | None:
     from logstore.objects import ObjectStore  # its library is only for those who use it
 
     return ObjectStore(*found, settings)
+
+
+def open_calls(settings: LogStoreSettings) -> StoreCalls | None:
+    """Calls of that store; None if none is set. Raises as `open_store`."""
+    store = open_store(settings)
+    return None if store is None else StoreCalls(store, settings.timeout.total_seconds())

@@ -17,14 +17,14 @@ _FORMS = "file:///FOLDER or s3://BUCKET/PREFIX"
 
 
 class LogStoreSettings(BaseModel):
-    """Where copies of logs are stored, and how it is reached. The same for all workers, APIs and verbs of a cluster."""
+    """Where copies of logs are stored, and how it is reached. The same for all nodes and verbs of a cluster."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     url: str | None = Field(
         None,
-        description="where logs are copied: a shared folder, such as file:///mnt/shoal-logs, or S3-compatible "
-        "storage, s3://bucket/prefix; not given: nowhere",
+        description="where logs are copied, and large values are: a shared folder, such as file:///mnt/shoal-logs, "
+        "or S3-compatible storage, s3://bucket/prefix; not given: nowhere",
     )
     endpoint: str | None = Field(
         None, description="address of S3-compatible storage, such as https://minio.example.org; not given: Amazon's"

@@ -19,6 +19,9 @@ from dao.postgres.listen import Listener
 from dao.postgres.notify import COMMAND, DEPENDENCY, DRAIN, EVENT, NODE, SCHEDULE, concerns
 from dao.postgres.readiness import wait_until_ready
 from dao.runs import failover
+from logstore.calls import StoreCalls
+from logstore.opening import open_calls
+from logstore.settings import LogStoreSettings
 from master.claim.command_loop import CommandLoop
 from master.drive.dependents import Dependents
 from master.drive.driver import Driver
@@ -66,6 +69,7 @@ class Master:
         name: its name in the cluster; no other living master may have it.
         address: `host:port`, for people.
         spans: sends the spans of runs; None = there are none.
+        log_store: what has large values.
         health: learns when it has its first slot, and whether it takes work.
     """
 
@@ -77,6 +81,7 @@ class Master:
         settings: MasterSettings,
         *,
         spans: OtlpSender | None = None,
+        log_store: LogStoreSettings | None = None,
         health: Health | None = None,
     ) -> None:
         self._joining = joining
@@ -84,6 +89,8 @@ class Master:
         self._address = address
         self._settings = settings
         self._spans = spans
+        self._log_store = log_store or LogStoreSettings()
+        self._store: StoreCalls | None = None
         self._health = health or Health()
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -92,6 +99,7 @@ class Master:
         Raises `Refused` for a wrong schema or a taken address, `Unavailable` when a server is not reachable at start,
         `Outdated` when the schema became too new for it; it has left by then.
         """
+        self._store = open_calls(self._log_store)
         reserved_descriptors.fill()
         await in_thread(load_zones)
         within_s = self._joining.connect_timeout_s
@@ -116,6 +124,7 @@ class Master:
             room=claim,
             dependents=dependents,
             longest_run=self._settings.longest_run,
+            store=self._store,
         )
         membership = Membership(life, registry, self._settings, lambda: driver.runs.active, poll)
         await membership.join()

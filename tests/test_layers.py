@@ -26,7 +26,7 @@ BELOW = {
     "dao": {"model", "sql"},
     "registry": {"model", "dao"},
     "node": {"model", "dao", "registry", "metrics"},
-    "master": {"model", "dao", "registry", "node", "metrics"},
+    "master": {"model", "logstore", "dao", "registry", "node", "metrics"},
     "worker": {"model", "http_server", "logstore", "dao", "registry", "node", "metrics"},
     "service": {"model", "logstore", "dao", "registry", "sql"},
     "api": {"model", "http_server", "dao", "registry", "node", "service", "metrics"},

@@ -19,7 +19,7 @@ from dao.postgres.readiness import wait_until_ready
 from dao.secrets.vault import Vault
 from dao.tasks import task_claims
 from logstore.calls import StoreCalls
-from logstore.opening import open_store
+from logstore.opening import open_calls
 from logstore.settings import LogStoreSettings
 from metrics.health import Health
 from model.cluster.low_water import Walks
@@ -58,6 +58,7 @@ from worker.results.former_lives import report_last_words, report_left_results
 from worker.results.late import LateResults
 from worker.results.recorded_ends import LastWords
 from worker.results.spool import Spool
+from worker.results.value_files import ValueFiles
 from worker.secrets.named import NamedSecrets
 from worker.settings import WorkerSettings
 
@@ -103,7 +104,7 @@ class Worker:
         or a certificate that cannot be read, `Unavailable` when a server is not reachable at start, `Outdated` when the
         schema became too new for it; it has left by then.
         """
-        store = open_store(self._log_store)
+        calls = open_calls(self._log_store)
         await check_default_tenant(self._settings)
         if runs_as_root(self._settings):
             log.warning(
@@ -122,7 +123,6 @@ class Worker:
         name = folder.lock(self._joining.name)
         logs = await folder.serve_logs(self._settings)
         try:
-            calls = StoreCalls(store, self._log_store.timeout.total_seconds()) if store is not None else None
             await live_until_stopped(
                 lambda stop: self._live(stop, folder, name, logs, calls), stop, within_s, self._health
             )
@@ -150,7 +150,9 @@ class Worker:
             await self._compare(folder, life, given)
             logs.publish_key(life)
             copying = Copying(place / "logs", life, name, calls)
-            await self._serve(stop, life, registry, Spool(results, life.me), LastWords(ends, life.me), copying)
+            values = copying.values(self._settings.value_bytes_max)
+            last_words = LastWords(ends, life.me, values.bytes_max)
+            await self._serve(stop, life, registry, Spool(results, life.me), last_words, copying, values)
 
     async def _serve(
         self,
@@ -160,6 +162,7 @@ class Worker:
         spool: Spool,
         last_words: LastWords,
         copying: Copying,
+        values: ValueFiles,
     ) -> None:
         grace_s = life.timing.kill_grace.total_seconds()
         launcher = Launcher(grace_s, life=mark_of(this_process(), life.me.epoch))
@@ -178,6 +181,7 @@ class Worker:
             news.readiness,
             copying.has_log,
             self._traced,
+            values=values,
             files=FileCache(life.database, self._settings.place / "files", self._settings.files_bytes_max),
         )
         writer = Writer(life, executor, last_words.reported, news, copying.offer)

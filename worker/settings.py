@@ -45,6 +45,12 @@ class WorkerSettings(BaseModel):
     files_bytes_max: int = Field(
         1024 * 1024 * 1024, ge=0, description="size of all files of projects that it keeps for later tasks"
     )
+    value_bytes_max: int = Field(
+        16 * 1024 * 1024,
+        ge=65_536,
+        le=256 * 1024 * 1024,
+        description="size of all values that one attempt gives; needs `log_store.url`, without it 64 KiB a value",
+    )
     log_host: str = Field("127.0.0.1", description="address on which it serves task logs")
     log_port: int = Field(0, ge=0, le=65535, description="port for the same; 0 = any free one")
     log_certificate: Path | None = Field(None, description="PEM file; if given, task logs are served over TLS")

@@ -40,6 +40,10 @@ _DATED = text("""
     JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version
     WHERE NOT d.is_trial AND v.spec ->> 'after_last' IS NOT NULL
 """)
+_HAS_PROJECT = text("""
+    SELECT :project = 'default' OR EXISTS (SELECT FROM project WHERE name = :project)
+        OR EXISTS (SELECT FROM workflow_definition WHERE project = :project)
+""")
 _NAMES = text("SELECT code, project, name FROM workflow_definition")
 
 
@@ -129,14 +133,20 @@ async def needed_by_dependents(connection: AsyncConnection) -> tuple[set[Workflo
 async def check(connection: AsyncConnection, project: str, name: str, spec: WorkflowSpec) -> list[str]:
     """Errors in the references of this workflow, which is not saved yet: one message each.
 
-    A referenced workflow must exist. A workflow may not run itself, directly or indirectly.
+    A referenced workflow must exist, and so must the project of a dataset. A workflow may not run itself, directly or
+    indirectly.
     """
+    problems = []
+    for trigger in spec.triggers:
+        if trigger.dataset is None or trigger.project in (None, project):
+            continue
+        if not (await connection.execute(_HAS_PROJECT, {"project": trigger.project})).scalar_one():
+            problems.append(f'triggers: there is no project "{trigger.project}" whose tasks could update a dataset')
     named = [*references(spec.tasks), *triggering(spec.triggers)]
     if not named:
-        return []
+        return problems
     codes = await _codes(connection)
     own = codes.get((project, name))
-    problems = []
     below: dict[WorkflowCode, set[WorkflowCode]] = {}
     for naming in await _namings(connection, ["SUB_PROCESS", "DYNAMIC"]):
         runs = {code for reference, code in naming.named if code is not None and reference.runs}

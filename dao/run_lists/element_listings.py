@@ -13,7 +13,7 @@ from dao.run_lists import run_listings as listings
 from dao.run_lists.run_listings import Run, TaskRun
 from dao.runs import lookups
 from dao.runs.rows import Elements
-from model.definitions.each import elements_of, read_stored
+from model.definitions.each import count_stored
 from model.errors import Refused
 from model.ids import TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.runs.elements import ELEMENTS_MAX, KEPT, element_code, is_element, task_named_in
@@ -33,7 +33,7 @@ _COUNTS = text("""
     GROUP BY 1, 2, 3
 """)
 _LISTS = text("SELECT id, parameter_values FROM task_instance WHERE id = ANY(CAST(:ids AS bigint[]))")
-_FAILED = frozenset({TaskState.FAILURE, TaskState.KILL, TaskState.NEED_FAULT_TOLERANCE})
+_FAILED = frozenset({TaskState.FAILURE, TaskState.NEED_FAULT_TOLERANCE})
 _QUEUED = frozenset({TaskState.QUEUED, TaskState.DELAY_EXECUTION})
 _WHOSE = text("SELECT workflow_instance_id, task_code FROM task_instance WHERE id = :id")
 
@@ -73,8 +73,7 @@ async def elements(
     found = {}
     for id_, row in (await connection.execute(_LISTS, {"ids": list(wholes)})).all() if wholes else ():
         with suppress(Refused):  # it has never had a list, or somebody has damaged that
-            total = len(elements_of(read_stored(row)[0]))
-            found[TaskInstanceId(id_)] = _elements(total, wholes[TaskInstanceId(id_)])
+            found[TaskInstanceId(id_)] = _elements(count_stored(row), wholes[TaskInstanceId(id_)])
     return found
 
 
@@ -86,7 +85,8 @@ def _elements(total: int, states: Mapping[TaskState, tuple[int, int]]) -> Elemen
         return min((index for state, (_, index) in states.items() if state in wanted), default=None)
 
     running = count((TaskState.DISPATCH, TaskState.RUNNING_EXECUTION))
-    return Elements(total, count(KEPT), count(_FAILED), running, count(_QUEUED), first(_FAILED), first(_QUEUED))
+    failed, killed = count(_FAILED), count([TaskState.KILL])
+    return Elements(total, count(KEPT), failed, killed, running, count(_QUEUED), first(_FAILED), first(_QUEUED))
 
 
 async def run_of(connection: AsyncConnection, id_: TaskInstanceId) -> tuple[Run, list[TaskRun]]:

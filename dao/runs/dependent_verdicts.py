@@ -23,6 +23,7 @@ from model.logic.date_offsets import LAST
 from model.logic.dependent import Asked, DependentItem, DependentParams, Outcome, State, Verdict, evaluate, unmet
 from model.parameters.parameters import PARAMETERS_BYTES_MAX, Room, parse_parameters
 from model.runs.states import TaskState, WorkflowState
+from model.time.durations import said_duration
 from model.time.zones import zone
 
 T, W = TaskState, WorkflowState
@@ -225,7 +226,7 @@ def _within_timeout(task: WaitingTask, verdict: Verdict) -> Verdict:
         return Verdict(verdict.outcome, verdict.sentence, again)
     if task.timeout_strategy == TimeoutStrategy.WARN:
         return verdict
-    late = f"it took longer than its timeout of {task.timeout_s / 60:g} min"
+    late = f"it took longer than its timeout of {said_duration(task.timeout_s)}"
     return Verdict(Outcome.FAILURE, f"{late}: {verdict.sentence}")
 
 

@@ -11,13 +11,14 @@ from model.runs.states import TaskState, WorkflowState
 
 @dataclass(frozen=True)
 class Elements:
-    """How far a task is: of its `total` elements so many are `done` (succeeded or skipped), have failed, run on
-    workers, or wait for one; the others have not begun. `first_failed` and `first_queued` are the indexes of the first
-    that failed or wait."""
+    """How far a task is: of its `total` elements so many are `done` (succeeded or skipped), have failed, were killed,
+    run on workers, or wait for one; the others have not begun. `first_failed` and `first_queued` are the indexes of
+    the first that failed or wait."""
 
     total: int
     done: int
     failed: int
+    killed: int
     running: int
     queued: int
     first_failed: int | None = None

@@ -90,8 +90,9 @@ _LOOKED = text("""
             reason = CASE m.state
                          WHEN 'KILL' THEN 'it was stopped while it waited'
                          WHEN 'PAUSE' THEN 'it was held back by a pause'
-                         WHEN m.late THEN format('it waited for its timeout of %s min; its last look: %s',
-                                                 trim_scale(round((m.within_s / 60)::numeric, 3)), m.said) END,
+                         WHEN m.late THEN format('it waited for its timeout of %s; its last look: %s',
+                             CASE WHEN m.within_s < 60 THEN trim_scale(round(m.within_s::numeric, 3)) || ' s'
+                                  ELSE trim_scale(round((m.within_s / 60)::numeric, 3)) || ' min' END, m.said) END,
             looks = jsonb_build_object('count', m.count, 'at', m.now, 'said', m.said, 'worker', t.worker_id)
         FROM meant m WHERE t.id = m.id
         RETURNING t.id, t.workflow_instance_id, t.task_code, t.attempt, t.state

@@ -60,7 +60,9 @@ _NEXT_DUE = text("""
 # The first reason says which resources it did not get; it is null if it needs none, or could have had them all.
 _FAIL_UNDISPATCHED = text("""
     WITH late AS (
-        SELECT id, trim_scale(round((dispatch_timeout_s / 60)::numeric, 3)) AS minutes FROM task_instance
+        SELECT id, CASE WHEN dispatch_timeout_s < 60 THEN trim_scale(round(dispatch_timeout_s::numeric, 3)) || ' s'
+                        ELSE trim_scale(round((dispatch_timeout_s / 60)::numeric, 3)) || ' min' END AS span
+        FROM task_instance
         WHERE state = 'QUEUED' AND dispatch_by <= now()                            -- index: task_instance_undispatched
           AND id <> ALL(CAST(:without AS bigint[])) AND (CAST(:only AS bigint) IS NULL OR id = CAST(:only AS bigint))
         ORDER BY dispatch_by LIMIT :limit FOR UPDATE SKIP LOCKED
@@ -69,8 +71,8 @@ _FAIL_UNDISPATCHED = text("""
         SET state = 'FAILURE', ended_at = clock_timestamp(),
             reason = coalesce(
                 (SELECT format(
-                     'it did not get %s within its dispatch_timeout of %s min; give the %s more, or give it more time',
-                     string_agg(short.what, ' and ' ORDER BY short.what), late.minutes,
+                     'it did not get %s within its dispatch_timeout of %s; give the %s more, or give it more time',
+                     string_agg(short.what, ' and ' ORDER BY short.what), late.span,
                      CASE count(*) WHEN 1 THEN 'pool' ELSE 'pools' END)
                  FROM (
                      SELECT format('%s of pool %s, ', n.number, n.name)
@@ -94,8 +96,8 @@ _FAIL_UNDISPATCHED = text("""
                               AND (l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id)
                                   < (t.workflow_priority, t.workflow_instance_id, t.task_priority, t.id))
                  ) AS short HAVING count(*) > 0),
-                format('no worker of group %s took it within its dispatch_timeout of %s min; start one there, or give '
-                       'it more time', t.worker_group, late.minutes))
+                format('no worker of group %s took it within its dispatch_timeout of %s; start one there, or give '
+                       'it more time', t.worker_group, late.span))
         FROM late WHERE t.id = late.id
         RETURNING t.workflow_instance_id, t.task_code, t.attempt, t.state
     ), reported AS (

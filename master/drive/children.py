@@ -12,6 +12,7 @@ from model.definitions.plan import Plan, PlannedTask
 from model.ids import TaskCode
 from model.logic.dynamic import OUTPUT, DynamicParams, Tuples, own_output, tuples
 from model.logic.sub_process import SubProcessParams
+from model.parameters.large_values import has_large, joined, with_large
 from model.parameters.outputs import OutParameters
 from model.parameters.parameters import PARAMETERS_BYTES_MAX, Room, parse_parameters, replace_references
 from model.runs.instances import AttemptEnd, ChildState, TaskAttempt
@@ -49,7 +50,7 @@ class Children:
                 given = {name: replace_references(text, values, room.take) for name, text in params.items()}
                 return cls(plan, task, attempt, ({**own, **given},), 1)
             case DynamicParams(parallelism=width) as dynamic:
-                return cls(plan, task, attempt, tuples(dynamic, values), width)
+                return cls(plan, task, attempt, tuples(dynamic, with_large(values, task.params)), width)
         raise AssertionError(f"{task.type} has no children")
 
     @classmethod
@@ -144,6 +145,8 @@ class Children:
             return TaskState.SUCCESS, self.ended[0][1], ""
         given = [parse_parameters(self.ended[index][1] or "{}", "outputs") for index in range(len(self.params))]
         listed = json.dumps(given, ensure_ascii=False)
+        if has_large(listed):
+            listed = joined(listed, PARAMETERS_BYTES_MAX // 2 - 1_000, self.task.name, OUTPUT, in_quotes=True)
         outputs = {OUTPUT: listed, own_output(self.task.name): listed}
         left_out = self.params.said() if isinstance(self.params, Tuples) and self.params.left_out else ""
         return TaskState.SUCCESS, json.dumps(outputs, ensure_ascii=False), left_out

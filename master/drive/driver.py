@@ -23,12 +23,14 @@ from dao.runs import workflow_instances
 from dao.runs.workflow_instances import OwnershipLost
 from dao.tasks import task_events
 from dao.tasks.task_events import Unreadable
+from logstore.calls import StoreCalls
 from master.claim.batch import AdaptiveBatch
 from master.claim.quarantine import Quarantine
 from master.drive.dependents import Dependents
 from master.drive.events import TookTooLong
 from master.drive.handling import feed
 from master.drive.held_runs import HeldRuns
+from master.drive.large_values import LargeValues
 from master.drive.latest import tell_latest
 from master.drive.plans import Plans
 from master.drive.restorer import Restorer
@@ -62,6 +64,7 @@ class Driver:
         room: set when there is room for further runs (`HeldRuns.want_room`).
         wake: set when there may be events, or something to restore.
         dependents: learns of own runs whose DEPENDENT tasks may have begun to wait.
+        store: the log store, which has large values; None: there is none.
     """
 
     def __init__(
@@ -74,11 +77,14 @@ class Driver:
         room: asyncio.Event,
         dependents: Dependents,
         longest_run: timedelta | None = None,
+        store: StoreCalls | None = None,
     ) -> None:
         self.wake = wake
         self.plans = Plans()
         self.runs = HeldRuns(self.wake, room, longest_run)
-        self.transactions = Transactions(life, self.plans, self.runs, dependents, events=wake, poll=poll)
+        self.transactions = Transactions(
+            life, self.plans, LargeValues(store), self.runs, dependents, events=wake, poll=poll
+        )
         self.restorer = Restorer(life.me, self.plans, self.runs)
         self._life = life
         self._database: Database = life.database

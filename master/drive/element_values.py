@@ -38,7 +38,7 @@ class ElementValues:
         self._parts = _parts_named_in(task)
         self._local = _uses_element(task)
         self.elements: list[Any] = elements_of(text)
-        self.stored = stored(text, shared, json_names)
+        self.stored = stored(text, len(self.elements), shared, json_names)
         """What the row of the task has."""
         if len(self._base) * len(self.elements) > CHARACTERS_MAX:
             raise Refused(

@@ -6,12 +6,12 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 
 from master.drive.element_values import ElementValues
-from master.drive.results import TEXTS
 from model.choices import OnElementFailure
 from model.definitions.plan import PlannedTask
 from model.ids import TaskCode
 from model.parameters.json_values import looks_like_json
-from model.parameters.outputs import OutParameters
+from model.parameters.large_values import has_large, joined, large_value
+from model.parameters.outputs import TEXTS, OutParameters
 from model.parameters.parameters import PARAMETERS_BYTES_MAX
 from model.runs.elements import KEPT, element_name
 from model.runs.instances import AttemptEnd, TaskAttempt
@@ -149,7 +149,7 @@ class Elements:
 
     def _outputs(self) -> tuple[str | None, str]:
         """A list for each name that an element gave: of its values in the order of the elements, null where there is
-        none. What is too large for a run is left out, which a sentence says."""
+        none. What is too large for a run is left out, which a sentence says, also to who reads it."""
         count = len(self.values.elements)
         types = OutParameters.recorded_in(self._task.parameter_types).types
         lists: dict[str, list[str]] = {name: ["null"] * count for name in (*(self._task.outputs or ()), *self._named)}
@@ -157,15 +157,15 @@ class Elements:
             for name, value in self._given_by(self._given.get(index)).items():
                 is_json = types.get(name) not in TEXTS and looks_like_json(value)
                 of_name = lists.setdefault(name, ["null"] * count)
-                of_name[index] = value if is_json else json.dumps(value, ensure_ascii=False)
+                of_name[index] = value if is_json or has_large(value) else json.dumps(value, ensure_ascii=False)
         room, outputs, left_out = ROOM, {}, []
         for name, listed in lists.items():
             text = f"[{', '.join(listed)}]"
             size = len(json.dumps({name: text}, ensure_ascii=False).encode())
-            if size > room:
+            outputs[name] = joined(text, room - size + len(text.encode()), self._task.name, name)
+            if large_value(outputs[name]) is not None:
                 left_out.append(f'"{name}" ({size:,} bytes)')
-                continue
-            room -= size
-            outputs[name] = text
+            else:
+                room -= max(size, len(outputs[name].encode()))
         said = f"too large to be passed on: {', '.join(left_out)}" if left_out else ""
         return json.dumps(outputs, ensure_ascii=False) if outputs else None, said

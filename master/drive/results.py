@@ -9,18 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from model.choices import ParameterType
 from model.definitions.plan import Plan, PlannedTask
 from model.definitions.result_references import ResultReference
 from model.errors import Refused
 from model.ids import TaskCode
 from model.near import SHOWN_MAX, nearest
+from model.parameters.outputs import TEXTS
 from model.parameters.parameters import PARAMETERS_BYTES_MAX, Room
 from model.parameters.results import find, names_task_by_quotes, said_of, written
-
-P = ParameterType
-TEXTS = frozenset({P.TEXT, P.FILE, P.DATE, P.TIME, P.TIMESTAMP})
-"""A value that is declared as one of these is text, whatever it looks like."""
 
 
 @dataclass

@@ -14,6 +14,7 @@ from master.drive.runnable import WorkflowRunnable
 from model.choices import TimeoutStrategy
 from model.definitions.workflow import WorkflowSpec
 from model.ids import WorkflowInstanceId
+from model.time.durations import said_duration
 from registry.clock import boottime_s
 
 MARGIN_S = 0.02
@@ -36,10 +37,10 @@ class Limits:
         fails = spec.timeout_strategy is not TimeoutStrategy.WARN
         fail_s, why = None, ""
         if own_s is not None and fails:
-            fail_s, why = own_s, f"it took longer than its timeout of {spec.timeout_minutes:g} min"
+            fail_s, why = own_s, f"it took longer than its timeout of {said_duration(own_s)}"
         if longest is not None and (fail_s is None or longest.total_seconds() < fail_s):
             fail_s = longest.total_seconds()
-            why = f"it took longer than any run may, {fail_s / 60:g} min (master.longest_run)"
+            why = f"it took longer than any run may, {said_duration(fail_s)} (master.longest_run)"
         return cls(own_s if warns else None, fail_s, why)
 
     def next_after(self, ran_s: float) -> float | None:

@@ -22,6 +22,7 @@ from model.logic.dependent import DependentParams
 from model.logic.dynamic import DynamicParams
 from model.logic.sub_process import SubProcessParams
 from model.logic.switch import SwitchParams
+from model.parameters.large_values import with_large
 from model.parameters.local import json_typed
 from model.runs.elements import KEPT, element_code, index_of, is_element, task_of
 from model.runs.instances import ChildState, TaskAttempt
@@ -183,6 +184,7 @@ class TaskStarter:
 
     def _for_cases(self, code: TaskCode) -> tuple[dict[str, str], Collection[str]]:
         values, names = self._parameters.with_json(code)
+        values = with_large(values, self._plan.tasks[code].params)
         return {**self._parameters.builtins(), **values}, {*names, *json_typed(self._plan.tasks[code].parameter_types)}
 
     def _has_succeeded(self, code: TaskCode) -> bool:

@@ -18,6 +18,7 @@ from dao.runs.dependencies import Happened
 from master.drive.dependents import Dependents
 from master.drive.handling import feed
 from master.drive.held_runs import HeldRuns
+from master.drive.large_values import LargeValues
 from master.drive.latest import tell_latest
 from master.drive.open_transactions import OpenTransactions
 from master.drive.plans import Fetched, Plans
@@ -81,6 +82,7 @@ class Transactions:
         self,
         life: Life,
         plans: Plans,
+        values: LargeValues,
         runs: HeldRuns,
         dependents: Dependents,
         *,
@@ -94,6 +96,7 @@ class Transactions:
         """Whether ends are announced, since DEPENDENT tasks wait for some."""
         self._life = life
         self._plans = plans
+        self._values = values
         self._runs = runs
         self._dependents = dependents
         self._events = events
@@ -103,14 +106,16 @@ class Transactions:
         """Run `body` in one fenced transaction (`Life.writing`), and write what it has collected in its work, of type
         `of`.
 
-        If a plan is missing, the transaction is rolled back, and begins again when the plan has been read. If it fails,
-        the runs that it touched are dropped from memory.
+        If a plan or a large value is missing, the transaction is rolled back, and begins again when that has been read.
+        If it fails, the runs that it touched are dropped from memory.
 
         Raises what `Life.writing` raises, and `BadData` for an unexpected error too. `BadData` and `LockTaken` have the
         `suspects` of the work.
         """
         with self.open.counted():
-            return await self._plans.with_plans(self._life.database, lambda plans: self._try(of, body, plans))
+            return await self._plans.with_plans(
+                self._life.database, lambda plans: self._values.with_values(lambda: self._try(of, body, plans))
+            )
 
     async def _try(self, of: type[W], body: Callable[[W], Awaitable[R]], plans: Fetched) -> R:
         work: W | None = None

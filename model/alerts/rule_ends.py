@@ -9,6 +9,7 @@ from enum import StrEnum
 from model.alerts.alerts import AlertKind, Severity
 from model.alerts.rules import Condition, Fails, Late, Recovers, Succeeds, TakesLonger
 from model.runs.states import WorkflowState
+from model.time.durations import said_duration
 from model.time.moments import local_time
 
 
@@ -79,7 +80,7 @@ def at_end(condition: Condition, end: RunEnd, failures: int) -> Raised | None:
 
 def too_long(run: int, workflow: str, than: timedelta) -> Raised:
     """What a rule raises of a run that takes longer than it may, whether it has ended by then or not."""
-    subject = f'run {run} of workflow "{workflow}" takes longer than {than.total_seconds() / 60:g} min'
+    subject = f'run {run} of workflow "{workflow}" takes longer than {said_duration(than.total_seconds())}'
     return Raised(AlertKind.RULE, Severity.WARNING, subject, Mark.LENGTH)
 
 

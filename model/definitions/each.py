@@ -12,6 +12,7 @@ from model.choices import OnElementFailure
 from model.errors import Refused
 from model.logic.catalog import LOGIC_TYPES
 from model.parameters.json_values import parse_json, with_texts
+from model.parameters.large_values import content_of, expanded, large_value
 from model.parameters.parameters import PARAMETERS_BYTES_MAX, Room, references, replace_references
 from model.parameters.results import bases
 from model.parameters.secret_values import has_sealed
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 EACH = "each"
 EACH_INDEX = "each_index"
 """The parameters that an element has beside those of its task: its value, and its place in the list, from 0."""
+
+
+_DAMAGED = "what its row has of its elements is damaged"
 
 
 def _short(value: Any) -> Any:
@@ -99,14 +103,18 @@ def is_of_element(name: str) -> bool:
 
 def listed(each: Each, values: Mapping[str, str]) -> str:
     """The list as JSON text, its references replaced by these values. In a list that is written down, a value stays
-    within its text. Raises `Refused` if it is no list, too long or too large."""
+    within its text; a large value alone stands for itself. Raises `Refused` if it is no list, too long or too large."""
     room = Room("the elements of each", PARAMETERS_BYTES_MAX)
+
+    def insert(name: str, value: str) -> str:
+        return room.take(name, expanded(value))
+
     if isinstance(each.over, list):
         text = json.dumps(
-            with_texts(each.over, lambda text: replace_references(text, values, room.take)), ensure_ascii=False
+            with_texts(each.over, lambda text: replace_references(text, values, insert)), ensure_ascii=False
         )
-    else:
-        text = replace_references(each.over, values, room.take)
+    elif large_value(text := replace_references(each.over, values, lambda _, value: value)) is None:
+        text = replace_references(each.over, values, insert)
     if has_sealed(text):
         raise Refused("each names a SECRET, which nothing shows; name it in params, where each element has it too")
     elements = elements_of(text)
@@ -115,9 +123,19 @@ def listed(each: Each, values: Mapping[str, str]) -> str:
     return text
 
 
-def stored(text: str, values: Mapping[str, str], json_names: Sequence[str]) -> str:
-    """What the row of a task has of its elements: the list, what all of them see, and the names of what is JSON."""
-    return json.dumps({EACH: text, "values": dict(values), "json": list(json_names)}, ensure_ascii=False)
+def stored(text: str, count: int, values: Mapping[str, str], json_names: Sequence[str]) -> str:
+    """What the row of a task has of its elements: the list, how many it has, what all of them see, and the names of
+    what is JSON."""
+    known = {EACH: text, "count": count, "values": dict(values), "json": list(json_names)}
+    return json.dumps(known, ensure_ascii=False)
+
+
+def count_stored(row: str) -> int:
+    """How many there are, from the row. Raises `Refused`."""
+    try:
+        return int(json.loads(row)["count"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise Refused(_DAMAGED) from None
 
 
 def read_stored(row: str) -> tuple[str, dict[str, str], list[str]]:
@@ -126,16 +144,19 @@ def read_stored(row: str) -> tuple[str, dict[str, str], list[str]]:
         known = json.loads(row)
         return str(known[EACH]), dict(known["values"]), list(known["json"])
     except (ValueError, TypeError, KeyError, RecursionError):
-        raise Refused("what its row has of its elements is damaged") from None
+        raise Refused(_DAMAGED) from None
 
 
 def elements_of(text: str) -> list[Any]:
-    """The elements of a list. Raises `Refused`."""
+    """The elements of a list. Raises `Refused`, and `ValuesMissing` for a large one that is to be read."""
+    large = large_value(text)
+    content = None if large is None else content_of(large)
     try:
-        found = parse_json(text)
+        found = parse_json(text) if content is None else content.json
     except Refused:
         found = None
     if not isinstance(found, list):
+        text = text if content is None else content.text
         shown = text if len(text) <= 60 else f"{text[:60]}..."
         raise Refused(f'each needs a JSON list such as ["a", "b"], not {shown!r}')
     return found

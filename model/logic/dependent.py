@@ -26,6 +26,7 @@ from model.fields import Minutes, Name
 from model.logic.date_cycles import DateCycle, Interval, intervals
 from model.logic.date_offsets import LAST, read_offset, span_of
 from model.logic.fields import LogicParams, Part, Relation, Workflow
+from model.time.durations import said_duration
 
 GROUPS_MAX = 50
 ITEMS_MAX = 100
@@ -212,7 +213,9 @@ def _of_span(
     if rule is Rule.FAIL:
         return Verdict(Outcome.FAILURE, f"{named} {said}{found}")
     if over:
-        return Verdict(Outcome.FAILURE, f"{named} {said}, after {params.wait_minutes:g} minutes of waiting{found}")
+        return Verdict(
+            Outcome.FAILURE, f"{named} {said}, after {said_duration(params.wait_minutes * 60)} of waiting{found}"
+        )
     yet = " yet" if state is None else ""
     return Verdict(Outcome.WAIT, f"{named} {said}{yet}{found}", params.wait_minutes)
 

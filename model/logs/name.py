@@ -1,6 +1,8 @@
 """The name of a task's log: a path that is built from ids alone, the same on a worker's disk and in the log store.
 
 <yyyyMMdd>/<workflow code>/<workflow instance>/<task instance>.log
+
+A value that is too large for a row is beside it in the log store, as <task instance>.<number>.value.
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ from dataclasses import dataclass
 from model.errors import Refused
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 
-_KEY = re.compile(r"([0-9]{8})/([0-9]{1,18})/([0-9]{1,18})/([0-9]{1,18})(?:\.[0-9]{1,18})?\.log", re.ASCII)
+_KEY = re.compile(
+    r"([0-9]{8})/([0-9]{1,18})/([0-9]{1,18})/([0-9]{1,18})(?:(?:\.[0-9]{1,18})?\.log|\.[0-9]{1,4}\.value)", re.ASCII
+)
 
 
 @dataclass(frozen=True)
@@ -41,9 +45,13 @@ class LogName:
         last = self.file if first == 0 else f"{self.task_instance_id:d}.{first:d}.log"
         return "/".join((*self.folders, last))
 
+    def value_key(self, number: int) -> str:
+        """The name of a value of its attempt in the log store."""
+        return "/".join((*self.folders, f"{self.task_instance_id:d}.{number:d}.value"))
+
 
 def name_of(key: str) -> LogName | None:
-    """The log of a copy in the log store; None if that is no name of one."""
+    """The log of a copy, or of a value beside it, in the log store; None if that is no name of one."""
     found = _KEY.fullmatch(key)
     if found is None:
         return None

@@ -25,6 +25,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from model.choices import ParameterType
 from model.errors import Refused
+from model.parameters.large_values import large_value
 from model.parameters.local import form_of, typed
 from model.parameters.parameters import references
 from model.parameters.text import ParameterValue, plain_data
@@ -215,8 +216,10 @@ def is_open(value: str, *, given: bool) -> bool:
     """Whether it is not known yet what a value will be.
 
     As it is `given` it may have references, which the run replaces. Those that are left then are data, but for the
-    built-in ones that only a run or an attempt has.
+    built-in ones that only a run or an attempt has. Nobody reads a large value for this.
     """
+    if large_value(value) is not None:
+        return True
     return "$" in value and (given or any(name.startswith("system.") for name in references(value)))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from model.definitions.plan import Plan
+from model.definitions.triggers import EVENT
 from model.ids import WorkflowInstanceId
 from model.parameters.builtin import builtin_parameters
 from model.parameters.declared import check_declared
@@ -42,7 +43,8 @@ def base_parameters(
 ) -> dict[str, str]:
     """Project, inherited (from the parent workflow), global and startup parameters; each overrides the one before.
 
-    What a parent workflow of another project has sealed is not inherited.
+    What a parent workflow of another project has sealed is not inherited. What an event tells is data, whoever sent it:
+    no reference in it is replaced.
 
     Raises `Refused` if they grow too large, if a secret is among them in plain text, or sealed for something else, if
     one refers to an interval that there is not, and if they are not as the workflow declares.
@@ -61,6 +63,7 @@ def _overlaid(
     startup: Mapping[str, str],
     time: RunTime,
 ) -> dict[str, str]:
+    data = {name: value for name, value in startup.items() if name == EVENT}
     written = {**project, **plan.spec.params, **startup}
     if not written:
         return dict(inherited)
@@ -68,7 +71,8 @@ def _overlaid(
         return {**project, **inherited, **plan.spec.params, **startup}
     builtins = builtins_of(plan, WorkflowInstanceId(0), time)
     del builtins[INSTANCE_ID]  # there is none before the row exists: the text keeps its reference, see `Parameters`
-    known = {**builtins, **inherited}
-    resolved = resolve(written, known, time.at, time.zone, time.interval)
+    known = {**builtins, **inherited, **data}
+    written = {name: value for name, value in written.items() if name not in data}
+    resolved = {**resolve(written, known, time.at, time.zone, time.interval), **data}
     own = {**plan.spec.params, **startup}
     return {**resolved, **{name: value for name, value in inherited.items() if name not in own}}

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from model.errors import Refused
 from model.parameters.json_values import JsonPath, Missing, looks_like_json, parse_json, part_of, text_of
+from model.parameters.large_values import content_of, large_value
 
 TASKS = "tasks"
 SHORT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -95,14 +96,20 @@ class Found(NamedTuple):
 
 
 def find(values: Mapping[str, str], name: str) -> Found | None:
-    """What a reference names among these values; None if it begins with none of them."""
+    """What a reference names among these values; None if it begins with none of them.
+
+    Raises `ValuesMissing` and `Refused` for a part of a large value, as `content_of` does.
+    """
     for base, steps in bases(name):
         if base not in values:
             continue
+        large = large_value(values[base])
         if not steps:
-            return Found(base, steps, values[base], looks_like_json(values[base]))
+            is_json = looks_like_json(values[base]) if large is None else large.is_json
+            return Found(base, steps, values[base], is_json)
+        content = None if large is None else content_of(large)
         try:
-            part = part_of(_parsed(values[base]), steps)
+            part = part_of(_parsed(values[base]) if content is None else content.json, steps)
         except (Refused, Missing):
             return Found(base, steps, None)
         return Found(base, steps, text_of(part), not isinstance(part, str))

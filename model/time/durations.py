@@ -34,3 +34,8 @@ def read_duration(text: str, where: str) -> timedelta:
     if span <= timedelta(0):
         raise Refused(f'{where} "{text}" is not a time span; write it as 30s, 5m or 1h30m (a bare number is seconds)')
     return span
+
+
+def said_duration(seconds: float) -> str:
+    """A duration in a sentence: `2 s`, `1.5 min`."""
+    return f"{seconds:g} s" if seconds < 60 else f"{seconds / 60:g} min"

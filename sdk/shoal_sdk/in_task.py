@@ -8,10 +8,10 @@ from typing import Any
 
 
 def _shoal_sdk() -> Any:
-    import dataclasses, datetime, decimal, enum, json, os, pathlib, types, typing, uuid
+    import dataclasses, datetime, decimal, enum, json, os, pathlib, re, types, typing, uuid
 
     class ResultTooLarge(ValueError):
-        """A result has more than 65,536 bytes."""
+        """A result has more bytes than the worker takes: 65,536 without a log store."""
 
     class Written(str):
         """A text that stands for JSON, unless its parameter wants a text."""
@@ -22,7 +22,8 @@ def _shoal_sdk() -> Any:
         def __call__(self, *_args: Any, **_options: Any) -> Any:
             return self
 
-    texts = (str, datetime.date, datetime.time, uuid.UUID, decimal.Decimal, pathlib.PurePath)
+    texts = (str, bytes, datetime.date, datetime.time, datetime.timedelta, uuid.UUID, decimal.Decimal, pathlib.PurePath)
+    spans = re.compile(r"(-?)P(?:(\d+)Y)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
 
     def text(name: str) -> str:
         variable = "".join(each if each.isalnum() and each.isascii() else "_" for each in name)
@@ -56,6 +57,22 @@ def _shoal_sdk() -> Any:
             return isinstance(given, hint)
         except TypeError:  # such as Any and a Protocol, which nothing can be made of
             return True
+
+    def span(given: Any) -> Any:
+        """A time span from what stands for it: ISO 8601, whose years have 365 days, or seconds."""
+        if isinstance(given, (int, float)):
+            return datetime.timedelta(seconds=given)
+        found = spans.fullmatch(given)
+        if found is None:
+            raise ValueError("%r is no time span such as PT5M" % given)
+        years, days, hours, minutes, seconds = (decimal.Decimal(each or 0) for each in found.groups()[1:])
+        micros = ((((years * 365 + days) * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000000
+        return datetime.timedelta(microseconds=int(micros)) * (-1 if found.group(1) else 1)
+
+    def written_span(given: Any) -> str:
+        micros = given // datetime.timedelta(microseconds=1)
+        seconds = decimal.Decimal(abs(micros)) / 1000000
+        return "%sPT%sS" % ("-" if micros < 0 else "", format(seconds, "f"))
 
     def fields_of(given: Any, hint: Any) -> Any:
         hints = typing.get_type_hints(hint)
@@ -99,6 +116,10 @@ def _shoal_sdk() -> Any:
             return hint(**fields_of(given, hint))
         if hasattr(hint, "fromisoformat"):
             return hint.fromisoformat(given[:-1] + "+00:00" if given.endswith("Z") else given)  # for Python 3.8
+        if issubclass(hint, bytes):
+            return hint(given, "utf-8") if isinstance(given, str) else given
+        if issubclass(hint, datetime.timedelta):
+            return span(given)
         made: Any = hint
         if issubclass(hint, (str, int, float, enum.Enum, pathlib.PurePath, uuid.UUID, decimal.Decimal)):
             return given if hint is bool else made(given)
@@ -111,6 +132,13 @@ def _shoal_sdk() -> Any:
             return {field.name: getattr(given, field.name) for field in dataclasses.fields(given)}
         if hasattr(given, "isoformat"):
             return given.isoformat()
+        if isinstance(given, datetime.timedelta):
+            return written_span(given)
+        if isinstance(given, bytes):
+            try:
+                return given.decode()
+            except UnicodeDecodeError:
+                raise TypeError("the result contains bytes that are no UTF-8; encode them, as by base64") from None
         if isinstance(given, (set, frozenset)):
             return sorted(given)
         if isinstance(given, enum.Enum):
@@ -129,13 +157,12 @@ def _shoal_sdk() -> Any:
                 hints = {}
             result = function(**{name: typed(each, hints.get(name)) for name, each in given.items()})
             said = json.dumps({"text": result} if text else result, default=plain, allow_nan=False, ensure_ascii=False)
-            if len(said.encode()) > 65536:
-                sentence = (
-                    "the result of %s has %.1f MB, and a result has at most 64 KiB; save it where both tasks reach it"
-                )
-                raise ResultTooLarge(
-                    (sentence + ", and return its name") % (function.__name__, len(said.encode()) / 1e6)
-                )
+            most = int(os.environ.get("SHOAL_VALUE_BYTES_MAX", 65536))
+            if len(said.encode()) > most:
+                sentence = "the result of %s has %.1f MB, and a result has at most %d KiB%s; save it where both tasks"
+                store = "" if most > 65536 else ", with a log store more"
+                facts = (function.__name__, len(said.encode()) / 1e6, most // 1024, store)
+                raise ResultTooLarge((sentence + " reach it, and return its name") % facts)
             print()  # what the function printed may end without a newline
             for name in names:
                 print("#{setValue(%s=%s)}" % (name, said.replace("{set", "{\\u0073et")))
@@ -161,6 +188,7 @@ def _shoal_sdk() -> Any:
         gives=gives,
         text=text,
         texts=texts_of,
+        typed=typed,
         value=value,
         written=lambda name: Written(text(name)),
         secret=lambda variable: os.environ[variable],

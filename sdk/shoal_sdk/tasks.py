@@ -12,7 +12,16 @@ from shoal_sdk.code import Call
 from shoal_sdk.errors import WrongFlow
 from shoal_sdk.options import Priority, TaskOptions, Time, options_of
 from shoal_sdk.refs import Origin, Ref, origin_of
-from shoal_sdk.types_of_values import UNKNOWN, Expression, check_names, hints_of, is_text, out_type, plain
+from shoal_sdk.types_of_values import (
+    UNKNOWN,
+    Expression,
+    check_arrival,
+    check_names,
+    hints_of,
+    is_text,
+    out_type,
+    plain,
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -53,6 +62,10 @@ class Task(Generic[P, R]):
         step = builder.place(self.name, "PYTHON", {}, is_named=self.is_named)
         step.options = self.options
         step.result = hints_of(self.function).get("return", UNKNOWN)
+        for name, value in given.items():
+            if is_data(value):
+                what = f'task "{step.name}": the argument "{name}"'
+                check_arrival(value, self.parameters[name], what)
         arguments = {name: self._argument(builder, step, name, value) for name, value in given.items()}
         step.local_params.append({"name": RESULT, "direct": "OUT", "type": out_type(step.result)})
         step.params["script"] = Call(self.function, arguments, is_text=is_text(step.result))
@@ -105,6 +118,15 @@ class Task(Generic[P, R]):
         return f"_shoal.{'texts' if origin.of_texts else 'value'}({local!r}{path})"
 
 
+def is_data(value: Any) -> bool:
+    """Whether a value is known before the run: there is no result, parameter or expression in it."""
+    if isinstance(value, list | tuple | set | frozenset):
+        return all(map(is_data, value))
+    if isinstance(value, Mapping):
+        return all(map(is_data, value.values()))
+    return not isinstance(value, Ref | Expression)
+
+
 @overload
 def task(function: Callable[P, R], /) -> Task[P, R]: ...
 @overload
@@ -127,8 +149,8 @@ def task(
 def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Make a function a task of flows; with options or without.
 
-    The result is sent as JSON of at most 64 KiB: models of pydantic, dataclasses, dates and plain data. Annotate what
-    the function returns: later tasks get it with its type.
+    The result is sent as JSON: models of pydantic, dataclasses, dates and plain data. Annotate what the function
+    returns: later tasks get it with its type.
 
     Args:
         name: of the task in a flow; else that of the function.

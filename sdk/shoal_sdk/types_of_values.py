@@ -6,8 +6,8 @@ import dataclasses
 import json
 import types
 import typing
-from collections.abc import Mapping
-from datetime import date, datetime, time
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from inspect import Parameter, Signature
@@ -19,11 +19,12 @@ from pydantic import SecretStr, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from shoal_sdk.errors import NoSuchPart, WrongFlow
+from shoal_sdk.in_task import _shoal_sdk
 
 UNKNOWN: Any = Parameter.empty
 """The annotation of what has none."""
 
-_TEXTS = (str, date, datetime, time, UUID, Decimal, PurePath)
+_TEXTS = (str, bytes, date, datetime, time, timedelta, UUID, Decimal, PurePath)
 _NUMBERS: Mapping[Any, str] = {int: "LONG", float: "DOUBLE", bool: "BOOLEAN"}
 _PARAMETERS: Mapping[Any, str] = {**_NUMBERS, date: "DATE", datetime: "TIMESTAMP"}
 
@@ -98,6 +99,25 @@ def plain(value: Any, what: str) -> Any:
         return said
     except (PydanticSerializationError, ValueError, RecursionError):
         raise WrongFlow(f"{what} is a {type(value).__name__}, which JSON cannot say; give plain data") from None
+
+
+def check_arrival(value: Any, annotation: Any, what: str) -> None:
+    """Raises `WrongFlow`, naming `what`, if a task would get something else than this value: JSON has no such type, and
+    the parameter is not annotated with it."""
+    said = plain(value, what)
+    if type(said) is type(value) and said == value:
+        return
+    hint = None if annotation is UNKNOWN else annotation
+    try:
+        arrives = _shoal_sdk().typed(said, hint)
+    except (ValueError, TypeError, ArithmeticError):
+        arrives = said
+    if arrives != value or (type(arrives) is not type(value) and not isinstance(value, Sequence | Mapping)):
+        kind = type(value).__name__
+        raise WrongFlow(
+            f"{what} is a {kind} and would arrive as a {type(arrives).__name__}; annotate the parameter as {kind}, or "
+            "give plain data"
+        )
 
 
 def as_text(value: Any, annotation: Any, what: str) -> str:

@@ -326,7 +326,12 @@ def why_running(task: TaskFacts, *, halting: bool = False) -> Why:
 
 def _has_elements(task: TaskFacts, elements: Elements) -> Why:
     """For a task that ends when its elements have."""
-    parts = ((elements.running, "run"), (elements.queued, "wait for a worker or a time"), (elements.failed, "failed"))
+    parts = (
+        (elements.running, "run"),
+        (elements.queued, "wait for a worker or a time"),
+        (elements.failed, "failed"),
+        (elements.killed, "were killed"),
+    )
     said = "".join(f", {number:,} {what}" for number, what in parts if number)
     see = f"See them: shoal show {task.run} --elements {quote(task.name)}"
     waits = not elements.running and elements.first_queued is not None

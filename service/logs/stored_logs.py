@@ -62,10 +62,8 @@ class StoredLogs:
 
     def _opened(self) -> StoreCalls:
         if self._calls is None:
-            from logstore.calls import StoreCalls
-            from logstore.opening import open_store
+            from logstore.opening import open_calls
 
-            store = open_store(self._settings)
-            assert store is not None
-            self._calls = StoreCalls(store, self._settings.timeout.total_seconds())
+            self._calls = open_calls(self._settings)
+            assert self._calls is not None
         return self._calls

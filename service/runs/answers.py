@@ -133,8 +133,8 @@ class LooksAnswer(Answer, Looks):
 
 class ElementsAnswer(Answer, Elements):
     """How far a task with `each` is: of its `total` elements so many are `done` (succeeded or skipped), have failed,
-    run, or wait to run; the others have not begun. `first_failed` and `first_queued` are the indexes of the first of
-    those."""
+    were killed, run, or wait to run; the others have not begun. `first_failed` and `first_queued` are the indexes of
+    the first of those."""
 
 
 class TaskAnswer(Answer):

@@ -59,6 +59,7 @@ async def master(
             address,
             settings.master,
             spans=spans,
+            log_store=settings.log_store,
             health=health,
         )
         await serving.run(settings, "master", own_name, health, role.run, settings.master.drain.total_seconds())

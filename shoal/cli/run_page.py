@@ -209,9 +209,10 @@ def _progress(task: TaskAnswer) -> str:
 
 
 def _said_elements(elements: ElementsAnswer) -> str:
-    """How many elements of a task are done, and how many failed."""
-    failed = f", {elements.failed:,} failed" if elements.failed else ""
-    return f"{elements.done:,} of {elements.total:,} elements{failed}"
+    """How many elements of a task are done, failed, or were killed."""
+    parts = ((elements.failed, "failed"), (elements.killed, "killed"))
+    others = "".join(f", {number:,} {what}" for number, what in parts if number)
+    return f"{elements.done:,} of {elements.total:,} elements{others}"
 
 
 def _said_left(left_s: float | None) -> str:

@@ -71,7 +71,7 @@ async def test_a_timeout_kills_the_attempt_and_fails_it_so_that_a_retry_follows(
     cluster.start(1)
     await cluster.all_ends()
     rows = cluster.rows("SELECT attempt, state, reason FROM task_instance ORDER BY 1")
-    assert rows == [(1, "FAILURE", "it took longer than its timeout of 0.0166667 min"), (2, "SUCCESS", None)]
+    assert rows == [(1, "FAILURE", "it took longer than its timeout of 1 s"), (2, "SUCCESS", None)]
 
 
 async def test_a_timeout_that_only_warns_lets_the_attempt_go_on(cluster: Cluster) -> None:

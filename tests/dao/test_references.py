@@ -135,3 +135,16 @@ async def test_what_depends_on_a_workflow_is_found_through_others_and_only_if_it
         assert await references.depending_on(connection, c) == {a, b}
         assert offline not in await references.depending_on(connection, a)
         assert await references.depending_on(connection, WorkflowCode(4711)) == set()
+
+
+async def test_the_project_of_a_dataset_that_triggers_must_be_there(scene: Scene) -> None:
+    def triggered_by(project: str | None) -> WorkflowSpec:
+        trigger = {"dataset": "orders", **({"project": project} if project else {})}
+        return WorkflowSpec.parse({"tasks": [{"name": "a", "type": "FAKE"}], "triggers": [trigger]})
+
+    await save(scene, "theirs", running(), project="other")
+    for known in (None, "default", "mine", "other"):
+        assert await check(scene, "a", triggered_by(known), project="mine") == []
+    assert await check(scene, "a", triggered_by("ohter"), project="mine") == [
+        'triggers: there is no project "ohter" whose tasks could update a dataset'
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -11,11 +12,13 @@ from typing import Any
 
 import pytest
 
+from logstore import value_files
 from logstore.folder import FolderStore
 from logstore.opening import open_store
 from logstore.protocol import MARK, PART_BYTES, LogStore
 from logstore.settings import LogStoreSettings
 from model.errors import Denied, NotFound, Refused, Unavailable
+from model.parameters.large_values import LargeValue
 from tests.every import every
 from tests.servers.s3 import KEY, SECRET, S3Server
 
@@ -336,3 +339,24 @@ def test_a_store_whose_library_is_missing_says_how_to_install_it(monkeypatch: py
     monkeypatch.setitem(__import__("sys").modules, "obstore", None)
     with pytest.raises(Refused, match="pip install 'shoal\\[s3\\]'"):
         open_store(LogStoreSettings(url="s3://bucket/logs"))
+
+
+def test_a_value_is_read_as_it_was_kept_or_says_what_became_of_it(store: LogStore, put: Callable[..., None]) -> None:
+    key, text = "20260101/1/2/3.0.value", json.dumps([{"name": "it's \u00e9", "n": n} for n in range(200_000)])
+
+    def made() -> LargeValue:
+        return value_files.put(store, lambda: None, key, "load it", "rows", text, is_text=False)
+
+    value = made()
+    assert (value.is_json, value.size) == (True, len(text))
+    assert value_files.read(store, lambda: None, value) == text
+    assert key in store.keys_after("", 100)
+    for damaged in (text[:-1], text.replace("199999", "299999"), ""):
+        put(key, damaged.encode())
+        with pytest.raises(Refused, match=r'"rows" of task "load it" .*3\.0\.value .*changed.*; run "load it" again'):
+            value_files.read(store, lambda: None, value)
+    store.delete([key])
+    with pytest.raises(Refused, match='is missing; run "load it" again'):
+        value_files.read(store, lambda: None, value)
+    text_like_json = value_files.put(store, lambda: None, key, "a", "t", "[1]", is_text=True)
+    assert not text_like_json.is_json

@@ -186,3 +186,11 @@ def test_a_run_gives_what_its_definition_names_and_only_what_there_is() -> None:
     made = plan(globals_={"y": "of the run"})
     assert json.loads(parameters(made, gave={"x": "1", "z": "3"}).at_the_end() or "") == {"x": "1", "y": "of the run"}
     assert parameters(plan_of({"name": "a"})).at_the_end() is None
+
+
+def test_what_an_event_tells_is_data_and_goes_into_other_values_as_it_is() -> None:
+    told = '{"data": {"note": "${day} $${day} $[yyyyMMdd]"}}'
+    made = plan(globals_={"day": "Monday", "note": "${event.data.note}", "day_of": "${day}"})
+    found = parameters(made, startup={"event": told}).values(B)
+    assert (found["event"], found["day_of"]) == (told, "Monday")
+    assert found["note"] == "${day} $${day} $[yyyyMMdd]"

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from master.claim.revival import revival
 from master.drive.events import Effect, Finish, HoldTasks, KillTasks, Restored, Started
 from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy
 from model.definitions.plan import Plan
 from model.ids import CommandId, TaskCode, WorkflowInstanceId
+from model.parameters.large_values import Content, LargeValue, ValuesMissing, forget, remember
 from model.runs.command_moves import CommandType
 from model.runs.commands import Move
 from model.runs.elements import element_code
@@ -274,3 +277,48 @@ def test_an_element_whose_row_is_damaged_runs_again() -> None:
     rows = rows_of(effects)
     damaged = rows[0]._replace(state=T.SUCCESS, values="{")
     assert indexes(a_runnable(mapped()).handle(Restored((begun(effects)[0], damaged)))) == [0, 1, 2]
+
+
+def test_elements_of_a_large_list_are_read_by_each_owner_and_only_named_in_the_row() -> None:
+    text = json.dumps([{"n": n, "pad": "x" * 300} for n in range(300)])
+    value = LargeValue("20260131/1/1/1.0.value", len(text), "ab" * 32, is_json=True, task="a", name="rows")
+    plan = a_plan({"a": [], "b": ["a"]}, fields={"b": {"each": "${a.rows}", "params": {"write": "${each.n}"}}})
+    gave = AttemptEnd(A, 1, T.SUCCESS, json.dumps({"rows": value.written}))
+    (first := a_runnable(plan)).handle(Started())
+    with pytest.raises(ValuesMissing):
+        first.handle(gave)
+    remember(value, Content(text))
+    (again := a_runnable(plan)).handle(Started())
+    row, *elements = begun(again.handle(gave))
+    assert len(elements) == 300
+    assert json.loads(elements[-1].values)["each.n"] == "299"
+    assert len(row.values) < 500
+    later = a_runnable(plan)
+    a = TaskAttempt(A, 1, T.SUCCESS, outputs=gave.outputs)
+    later.handle(Restored((a, row, *elements[:7]), (), frozenset()))
+    assert {(each.code, 1) for each in elements} <= set(later.under_way())
+    forget(value)
+
+
+def test_a_list_that_is_too_large_says_so_to_who_reads_it_also_after_a_failover() -> None:
+    fields: dict[str, Task] = {
+        "a": {"each": {"over": '["x", "y", "z"]'}},
+        "b": {"each": "${a.n}"},
+        "c": {"params": {"write": "${a.m}"}},
+    }
+    plan = a_plan({"a": [], "b": ["a"], "c": ["a"]}, fields=fields)
+    runnable = a_runnable(plan)
+    runnable.handle(Started())
+    for index in range(2):
+        end(runnable, index, n="x" * 600_000, m="1")
+    whole, *follow = end(runnable, 2, m="2")
+    assert isinstance(whole, AttemptEnd)
+    assert whole.reason.startswith('too large to be passed on: "n" (1,200,0')
+    assert json.loads(whole.outputs or "")["m"] == "[1, 1, 2]"
+    failed = next(each for each in begun(follow) if each.code == B)
+    assert failed.state is T.FAILURE
+    assert failed.reason.startswith('"n" of task "a" (1,200,0')
+    assert "was too large to be passed on: a list of what elements or children give has at most 1 MiB" in failed.reason
+    rows = (TaskAttempt(A, 1, T.SUCCESS, outputs=whole.outputs),)
+    [again] = [each for each in begun(a_runnable(plan).handle(Restored(rows, (), frozenset()))) if each.code == B]
+    assert again.reason == failed.reason

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from model.choices import OnElementFailure
-from model.definitions.each import Each, listed, read_stored, stored
+from model.definitions.each import Each, count_stored, listed, read_stored, stored
 from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.ids import TaskCode
@@ -86,8 +86,11 @@ def test_the_code_of_an_element_says_its_task_and_place() -> None:
 
 
 def test_the_row_of_a_task_keeps_its_list_as_it_was_written() -> None:
-    row = stored('["x", 1.50]', {"k": "v"}, ["k"])
+    row = stored('["x", 1.50]', 2, {"k": "v"}, ["k"])
     assert read_stored(row) == ('["x", 1.50]', {"k": "v"}, ["k"])
+    assert count_stored(row) == 2
     for damaged in ("{", "[]", '{"each": "[]"}', "null"):
         with pytest.raises(Refused):
             read_stored(damaged)
+        with pytest.raises(Refused):
+            count_stored(damaged)

@@ -172,14 +172,14 @@ async def test_it_fails_when_wait_minutes_have_passed(engine: Engine) -> None:
     code = engine.define({"name": "a"})
     run = await engine.run(engine.define(waits(on(code), wait_minutes=0.01)), schedule_time=AT)
     assert engine.state(run) == "FAILURE"
-    assert "is not there, after 0.01 minutes of waiting" in engine.why(run, "wait")
+    assert "is not there, after 0.6 s of waiting" in engine.why(run, "wait")
 
 
 async def test_its_timeout_ends_it_too(engine: Engine) -> None:
     code = engine.define({"name": "a"})
     run = await engine.run(engine.define({**waits(on(code)), "timeout": 0.01}), schedule_time=AT)
     assert engine.state(run) == "FAILURE"
-    late = f"it took longer than its timeout of 0.01 min: workflow with code {code} (today) is not there yet"
+    late = f"it took longer than its timeout of 0.6 s: workflow with code {code} (today) is not there yet"
     assert engine.why(run, "wait") == late
 
 

@@ -15,7 +15,7 @@ async def test_a_run_shows_counts_and_its_elements_on_demand(engine: Engine) -> 
     page = json.loads(shoal("show", str(run), "--json"))
     assert [task["name"] for task in page["tasks"]] == ["load"]
     assert page["tasks"][0]["elements"] == {
-        "total": 3, "done": 2, "failed": 1, "running": 0, "queued": 0, "first_failed": 1,
+        "total": 3, "done": 2, "failed": 1, "killed": 0, "running": 0, "queued": 0, "first_failed": 1,
     }  # fmt: skip
     assert "2 of 3 elements, 1 failed" in shoal("show", str(run))
     found = json.loads(shoal("show", str(run), "--elements", "load", "--json"))
@@ -29,6 +29,18 @@ async def test_a_run_shows_counts_and_its_elements_on_demand(engine: Engine) -> 
     listed = json.loads(shoal("task", "list", "--name", "load[1]", "--json"))
     assert str(run) in [each["run_id"] for each in listed]
     assert json.loads(shoal("runs", "--json", "--limit", "1"))
+
+
+async def test_elements_that_were_killed_have_not_failed(engine: Engine) -> None:
+    run = await engine.begin(engine.define(mapped({"over": [1, 2]}, **BY_HAND)))
+    await engine.claim(run, "load[0]")
+    engine.report(run, "load[0]", "SUCCESS")
+    await engine.task_becomes(run, "load[0]", "SUCCESS")
+    engine.cluster.shoal("stop", str(run))
+    assert await engine.end(run) == "STOP"
+    page = json.loads(engine.cluster.shoal("show", str(run), "--json"))
+    assert [page["tasks"][0]["elements"][each] for each in ("done", "failed", "killed")] == [1, 0, 1]
+    assert "1 of 2 elements, 1 killed" in engine.cluster.shoal("show", str(run))
 
 
 async def test_why_explains_a_task_by_its_elements_and_each_by_itself(engine: Engine) -> None:

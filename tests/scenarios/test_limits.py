@@ -9,13 +9,13 @@ from tests.scenarios.engine import BY_HAND, UNTIL_STOPPED, Engine
 
 NOBODY = {"type": "FAKE", "worker_group": "nobody-is-there"}
 NOT_TAKEN = (
-    "no worker of group nobody-is-there took it within its dispatch_timeout of 0.02 min; start one there, or give it "
+    "no worker of group nobody-is-there took it within its dispatch_timeout of 1.2 s; start one there, or give it "
     "more time"
 )
 A_SECOND = 0.02
 """Somewhat more, in minutes."""
 TOLD = "workflow_takes_too_long"
-TOO_LONG = "it took longer than its timeout of 0.02 min"
+TOO_LONG = "it took longer than its timeout of 1.2 s"
 
 
 async def test_a_task_that_no_worker_takes_in_time_fails_with_the_reason(engine: Engine) -> None:
@@ -54,7 +54,7 @@ async def test_the_limit_on_waiting_survives_the_master(fresh: Engine) -> None:
     master.signal(signal.SIGKILL)
     await fresh.cluster.master()
     assert await fresh.end(run) == "FAILURE"
-    assert "took it within its dispatch_timeout of 0.1 min" in fresh.why(run, "a")
+    assert "took it within its dispatch_timeout of 6 s" in fresh.why(run, "a")
 
 
 async def test_a_run_that_takes_too_long_is_killed_and_fails_with_the_reason(engine: Engine) -> None:
@@ -118,4 +118,4 @@ async def test_no_run_takes_longer_than_the_setting_of_the_masters_allows(fresh:
     await fresh.cluster.master(SHOAL_MASTER__LONGEST_RUN="1.5")
     run = await fresh.run(fresh.define({"name": "a", **NOBODY}))
     assert fresh.state(run) == "FAILURE"
-    assert fresh.reason(run) == "it took longer than any run may, 0.025 min (master.longest_run)"
+    assert fresh.reason(run) == "it took longer than any run may, 1.5 s (master.longest_run)"

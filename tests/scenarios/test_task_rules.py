@@ -146,7 +146,7 @@ async def test_timeout_fails_the_task_and_retry_applies(engine: Engine, strategy
     assert engine.state(run) == "SUCCESS"
     assert [state for state, _ in engine.attempts(run, "a")] == ["FAILURE", "SUCCESS"]
     query = "SELECT reason FROM task_instance WHERE workflow_instance_id = %s AND attempt = 1"
-    assert engine.cluster.one(query, run) == "it took longer than its timeout of 0.005 min"
+    assert engine.cluster.one(query, run) == "it took longer than its timeout of 0.3 s"
 
 
 async def test_timeout_with_warn_lets_it_go_on(engine: Engine) -> None:

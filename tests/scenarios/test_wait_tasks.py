@@ -137,7 +137,7 @@ async def test_at_its_timeout_it_fails_or_is_skipped(
     task = waits(file=f"{tmp_path}/no", timeout="3s", on_timeout=on_timeout)
     run = await engine.run(engine.define(task, {"name": "load", "after": ["wait"]}))
     assert (engine.state(run), engine.tasks(run)) == (end, {"wait": state})
-    said = f"it waited for its timeout of 0.05 min; its last look: file {tmp_path}/no: no such file"
+    said = f"it waited for its timeout of 3 s; its last look: file {tmp_path}/no: no such file"
     assert engine.why(run, "wait") == said
     took = "SELECT extract(epoch FROM ended_at - queued_at) FROM task_instance WHERE workflow_instance_id = %s"
     assert 3 <= engine.cluster.one(took, run) < 6

@@ -73,7 +73,7 @@ def test_a_result_that_is_too_large_fails_its_task_with_a_cure(shoal: Shoal) -> 
         with pytest.raises(RunFailed, match="is FAILURE"):
             assert run.result
         log = "\n".join(run.task("too_much").log())
-    assert "ResultTooLarge: the result of too_much has 0.1 MB, and a result has at most 64 KiB; save it where" in log
+    assert "ResultTooLarge: the result of too_much has 0.1 MB, and a result has at most 64 KiB, with a log store" in log
 
 
 def test_a_deployment_replaces_and_deletes_only_what_is_its_own(shoal: Shoal, tmp_path: Path) -> None:

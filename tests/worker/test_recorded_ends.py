@@ -70,6 +70,17 @@ def test_a_value_that_is_too_large_is_the_failure_that_it_would_have_been(tmp_pa
     assert "65536 bytes" in end.reason
 
 
+def test_a_value_that_belongs_into_the_log_store_is_not_told(tmp_path: Path) -> None:
+    """Nobody has kept it there: the task runs again."""
+    file = LogFile(tmp_path / "logs", log_name(TASK), 1_000_000)
+    file.write(b"${setValue(a=" + b"x" * 100_000 + b")}\n")
+    file.close()
+    last_word = LastWords(tmp_path / "ends", ME, 1_000_000).of(TASK)
+    assert last_word is not None
+    last_word.write(0, None, b"")
+    assert told(tmp_path) == []
+
+
 def test_the_answer_of_an_order_is_its_result(tmp_path: Path) -> None:
     answer = answer_of(TaskResult.success({"rows": "[]"}))
     assert written(tmp_path, 0, None, answer=answer) == [report(TaskState.SUCCESS, "", None, rows="[]")]
@@ -121,7 +132,7 @@ def test_what_is_told_is_removed_and_a_folder_without_ends_goes(tmp_path: Path) 
 def test_what_a_former_version_left_without_exit_codes_is_read(tmp_path: Path) -> None:
     last_word = LastWords(tmp_path / "ends", ME).of(TASK)
     assert last_word is not None
-    *former, codes = json.loads(last_word.about)
+    *former, codes, _ = json.loads(last_word.about)
     last_word._replace(about=json.dumps(former)).write(3, None, b"")
     assert codes == []
     assert [end.exit_code for end in told(tmp_path)] == [3]

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.errors import Refused
+from model.parameters.large_values import INLINE_BYTES_MAX
 from tests.every import every
 from tests.worker.scene import MemoryLog
-from worker.tasks.set_value_lines import LINES_MAX, VALUE_BYTES_MAX, VALUES_MAX, PrintedValues
+from worker.tasks.set_value_lines import LINES_MAX, VALUES_MAX, PrintedValues
 
 
 def read(*pieces: bytes) -> dict[str, str]:
@@ -88,9 +89,9 @@ def test_everything_goes_on_into_the_log() -> None:
 @every(
     ("text", "sentence"),
     [
-        (b"${setValue(a=" + b"x" * (VALUE_BYTES_MAX + 1) + b")}\n", r'"a" .* more than 65536 bytes; print a file'),
-        (b"${setValue(a=" + b"x" * 10 * VALUE_BYTES_MAX, "more than 65536 bytes by setValue"),
-        (b"".join(b"${setValue(a%d=%s)}\n" % (n, b"x" * VALUE_BYTES_MAX) for n in range(4)), "262144 bytes together"),
+        (b"${setValue(a=" + b"x" * (INLINE_BYTES_MAX + 1) + b")}\n", r'"a" .* more than 65536 bytes; print a file'),
+        (b"${setValue(a=" + b"x" * 10 * INLINE_BYTES_MAX, "more than 65536 bytes by setValue"),
+        (b"".join(b"${setValue(a%d=%s)}\n" % (n, b"x" * INLINE_BYTES_MAX) for n in range(4)), "262144 bytes together"),
         (b"".join(b"${setValue(a%d=)}\n" % n for n in range(VALUES_MAX + 1)), "more than 1000 values"),
         (b"${setValue(a=1)}\n" * (LINES_MAX + 1), "more than 20000 lines with setValue"),
         (b"${setValue(a=\xff)}\n", 'value of "a" that it printed is not UTF-8'),

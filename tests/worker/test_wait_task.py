@@ -62,11 +62,11 @@ async def test_a_file_that_is_not_there_is_looked_for_again(scene: Scene, tmp_pa
     assert "Z not yet: file " in scene.log.text
 
 
-async def test_a_value_in_a_path_is_no_pattern_and_is_not_shown(scene: Scene, tmp_path: Path) -> None:
+async def test_a_value_in_a_path_is_no_pattern_and_is_shown(scene: Scene, tmp_path: Path) -> None:
     (tmp_path / "a.csv").touch()
-    for path in ("/${name}", "/${name}.*"):
+    for path, shown in (("/${name}", "/*"), ("/${name}.*", "/*.*")):
         result = await look(scene, {"file": str(tmp_path) + path}, {"name": "*"})
-        assert (result.state, result.reason) == (NOT_YET, f"file {tmp_path}{path}: no such file")
+        assert (result.state, result.reason) == (NOT_YET, f"file {tmp_path}{shown}: no such file")
     (tmp_path / "*.csv").touch()
     result = await look(scene, {"file": f"{tmp_path}/${{name}}.cs?"}, {"name": "*"})
     assert result.outputs == {"file": f"{tmp_path}/*.csv"}

@@ -112,6 +112,7 @@ def _context(order: Order, log: TaskLog, licence: _Licence, masked: Callable[[st
         masked=masked,
         local_files=order.local_files,
         skip_exit_codes=order.skip_exit_codes,
+        value_bytes_max=order.value_bytes_max,
     )
 
 

@@ -18,12 +18,14 @@ from model.errors import ShoalError
 from model.files import task_files
 from model.ids import Epoch, TaskInstanceId
 from model.parameters import skip_codes
+from model.parameters.large_values import has_large
 from model.parameters.outputs import OutParameters
 from model.parameters.secret_values import has_sealed
 from model.pools.secrets import secrets_held
 from model.pools.variables import resource_variables
 from model.runs.looks import WAIT
 from model.runs.states import TaskState
+from model.time.durations import said_duration
 from node.overload import Overload
 from node.threads import in_thread_if_large
 from node.waiting import to_its_end
@@ -38,7 +40,7 @@ from worker.attempts.readiness import Dropped, ReadinessBoard, probed
 from worker.attempts.report import report
 from worker.attempts.tenants import Account, Launching, TenantProcesses, account_for, give_to
 from worker.attempts.traces import log_fields, trace_of, trace_variable
-from worker.attempts.values import local_time, secrets_used, types_of_values, values_of, with_time_expressions
+from worker.attempts.values import local_time, secrets_used, types_of, types_of_values, values_of, with_time_expressions
 from worker.attempts.work_folder import WorkFolder
 from worker.files.file_cache import FileCache
 from worker.launcher.errors import BrokenLauncher
@@ -47,6 +49,7 @@ from worker.launcher.wire import Identity
 from worker.logs.stream_logs import StreamLogs
 from worker.logs.task_log import LogFile
 from worker.results.recorded_ends import LastWords, log_name
+from worker.results.value_files import ValueFiles
 from worker.secrets.named import NamedSecrets
 from worker.settings import WorkerSettings
 from worker.tasks.catalog import TaskCatalog
@@ -84,6 +87,7 @@ class Executor:
     catalog: TaskCatalog = field(default_factory=TaskCatalog)
     stream_logs: StreamLogs = field(default_factory=StreamLogs)
     files: FileCache | None = None
+    values: ValueFiles = field(default_factory=ValueFiles)
     looks: LookPlaces = field(default_factory=LookPlaces)
 
     def __post_init__(self) -> None:
@@ -116,6 +120,8 @@ class _Attempt:
         )
         self._account: Account | None = None
         self._values: Mapping[str, str] = {}
+        self._size = 0
+        """Of its values, as far as it says how long it takes to put them in."""
         self._urls: Mapping[str, str] = {}
         self._ended: TaskResult | None = None
         """Its result as soon as that is known: no cancellation changes it any longer."""
@@ -141,6 +147,8 @@ class _Attempt:
             if not task.dry_run:  # first: what is masked or left out has got a value
                 result = with_all_outputs(result, outs, self._log)
             result = without_secrets(result, task, outs, self._log)
+            if result.outputs:
+                result = await self._worker.values.kept(result, task, outs.types)
         except Exception as error:  # noqa: BLE001 - what it gave may be anything
             result = self._result_of(error)
         self._close_log()
@@ -199,7 +207,7 @@ class _Attempt:
         except TimeoutError:
             if not limit.expired():
                 raise
-            raise TookTooLong(f"it took longer than its timeout of {task.timeout_s / 60:g} min") from None
+            raise TookTooLong(f"it took longer than its timeout of {said_duration(task.timeout_s)}") from None
         finally:
             if timer is not None:
                 timer.cancel()
@@ -208,7 +216,7 @@ class _Attempt:
         task, worker = self._task, self._worker
         await self._read_values()
         made = await in_thread_if_large(
-            len(task.params) + len(task.parameter_values),
+            len(task.params) + self._size,
             worker.catalog.make,
             task.type,
             task.params,
@@ -237,6 +245,9 @@ class _Attempt:
         """The values of its parameters; the log knows of each secret from then on."""
         task = self._task
         self._values = values_of(task, self._folder.make)
+        if has_large(task.parameter_values):
+            self._values = await self._worker.values.read(self._values, task.params, types_of(task))
+        self._size = max(len(task.parameter_values), *map(len, self._values.values()), 0)
         if has_sealed(task.parameter_values):
             used = secrets_used(task, self._values)
             secrets = self._worker.secrets
@@ -293,6 +304,7 @@ class _Attempt:
             self._folder.make(),
             self._worker.settings.local_files,
             skip_codes.recorded_in(task.parameter_types),
+            self._worker.values.bytes_max,
         )
         if self._identity is not None:
             give_to(self._folder.path, self._identity)
@@ -314,7 +326,8 @@ class _Attempt:
         )
         progress = str(self._folder.path / FILE)
         of_pools = resource_variables(task.leases)
-        return {**made, VARIABLE: progress, **of_pools, **self._urls, **trace_variable(self._trace)}
+        of_values = self._worker.values.variables
+        return {**made, VARIABLE: progress, **of_pools, **of_values, **self._urls, **trace_variable(self._trace)}
 
     def _context(self) -> TaskContext:
         task, secrets, file = self._task, self._worker.secrets, self._log
@@ -338,6 +351,7 @@ class _Attempt:
             masked=file.masked,
             skip_exit_codes=skip_codes.recorded_in(task.parameter_types),
             local_time=partial(local_time, task),
+            value_bytes_max=self._worker.values.bytes_max,
         )
 
 

@@ -18,6 +18,7 @@ from pydantic import TypeAdapter
 from model.choices import ParameterType
 from model.errors import ShoalError
 from model.ids import TaskInstanceId, WorkflowInstanceId
+from model.parameters.large_values import INLINE_BYTES_MAX
 from model.runs.states import TaskState
 from worker.tasks.plugin import ResultAlert, Task, TaskResult
 
@@ -44,6 +45,7 @@ class Order:
     folder: Path
     local_files: bool
     skip_exit_codes: frozenset[int] = frozenset()
+    value_bytes_max: int = INLINE_BYTES_MAX
 
     @property
     def name(self) -> str:

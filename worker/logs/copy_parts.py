@@ -15,6 +15,7 @@ from worker.logs.copy_loop import LogCopies
 from worker.logs.store_access import StoreAccess
 from worker.logs.store_deletion import walk_the_store
 from worker.results.recorded_ends import log_name
+from worker.results.value_files import ValueFiles
 
 
 class Copying:
@@ -29,6 +30,7 @@ class Copying:
     def __init__(self, root: Path, life: Life, worker: str, calls: StoreCalls | None) -> None:
         self._life = life
         self._with_log: set[TaskInstanceId] = set()
+        self._calls = calls
         self._store = StoreAccess(calls, life) if calls is not None else None
         self._copies = LogCopies(root, life, worker, self._store) if self._store is not None else None
 
@@ -42,6 +44,10 @@ class Copying:
         if self._copies is not None and task.id in self._with_log:
             self._with_log.discard(task.id)
             self._copies.offer(log_name(task))
+
+    def values(self, bytes_max: int) -> ValueFiles:
+        """The large values of its attempts, in the same store."""
+        return ValueFiles(self._calls, None if self._store is None else self._store.verify, bytes_max)
 
     @property
     def parts(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:

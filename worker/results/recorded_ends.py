@@ -5,7 +5,8 @@ fenced (`worker/results/former_lives.py`).
 
 The result of an order is its answer. That of a process is its exit code and what it printed by `setValue` and
 `setSkipped`: in its log, and in the unread rest that its keeper recorded. Where that is not certain (a log with a line
-of the worker's own in it, for example that it was full), nothing is reported, and the task runs again.
+of the worker's own in it, for example that it was full), or a value is so large that it belongs into the log store,
+nothing is reported, and the task runs again.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from model.errors import NotFound, Refused
 from model.ids import TaskInstanceId
 from model.logs.name import LogName
 from model.parameters import skip_codes
+from model.parameters.large_values import INLINE_BYTES_MAX
 from model.parameters.outputs import OutParameters
 from model.runs.states import TaskState
 from worker.attempts.last_line import last_line_of, tail_of
@@ -52,6 +54,7 @@ class _About(NamedTuple):
     log: LogName
     outs: OutParameters
     skip_codes: frozenset[int] = frozenset()  # one that a former version left has none
+    value_bytes_max: int = INLINE_BYTES_MAX
 
 
 _ABOUT = TypeAdapter(_About)
@@ -65,8 +68,9 @@ def log_name(task: ClaimedTask) -> LogName:
 class LastWords:
     """The recorded ends of one life."""
 
-    def __init__(self, folder: Path, me: Me) -> None:
-        """`folder` holds a folder for each life."""
+    def __init__(self, folder: Path, me: Me, value_bytes_max: int = INLINE_BYTES_MAX) -> None:
+        """`folder` holds a folder for each life; `value_bytes_max` is how large a value may be."""
+        self._value_bytes_max = value_bytes_max
         self._folder = folder / str(me.epoch)
         self._me = me
         self._given: set[TaskInstanceId] = set()
@@ -85,7 +89,8 @@ class LastWords:
         self._given.add(task.id)
         outs = OutParameters.recorded_in(task.parameter_types)
         codes = skip_codes.recorded_in(task.parameter_types)
-        about = _ABOUT.dump_json(_About(self._me, task.id, task.attempt, log_name(task), outs, codes)).decode()
+        facts = _About(self._me, task.id, task.attempt, log_name(task), outs, codes, self._value_bytes_max)
+        about = _ABOUT.dump_json(facts).decode()
         return LastWord(str(self._folder / f"{task.id:d}"), about)
 
     def reported(self, id_: TaskInstanceId) -> None:
@@ -136,6 +141,8 @@ def _end_in(path: Path, logs: Path) -> tuple[Me, Report | None] | None:
         facts = facts_in(path.read_bytes())
         about = _ABOUT.validate_json(facts.about)
         result = _result(facts, logs, about)
+        if result is not None and any(len(value.encode()) > INLINE_BYTES_MAX for value in result.outputs.values()):
+            result = None  # nobody has kept it in the log store
         if result is not None:
             result = with_all_outputs(result, about.outs, _Later(logs, about.log))
     except (OSError, ValueError, TypeError, Refused) as error:
@@ -150,7 +157,7 @@ def _result(facts: Facts, logs: Path, about: _About) -> TaskResult | None:
         result = result_of(facts.answer)
         return result if result is not None and result.state in _KNOWN else None
     tail = _Tail()
-    printed = PrintedValues(tail)
+    printed = PrintedValues(tail, about.value_bytes_max)
     is_certain = _read(logs, about.log, printed)
     printed.write(facts.rest)
     if facts.exit_code != 0:

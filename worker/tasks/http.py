@@ -146,7 +146,7 @@ class HttpTask(Task):
         context.log.write(f"{shown}: {status}, {len(body)} bytes in {loop.time() - began_s:.2f} s\n")
         text = _text_of(body, response.encoding)
         try:
-            outputs = self._checked(response, text)
+            outputs = self._checked(response, text, context.value_bytes_max)
         except _Unwanted as error:
             _show(context, headers, text)
             return TaskResult.failure(f"{shown}: {error}")
@@ -186,7 +186,7 @@ class HttpTask(Task):
         extensions = {"trace": before_it_is_sent}
         return client.build_request(params.method, url, headers=headers, content=content, extensions=extensions), client
 
-    def _checked(self, response: httpx.Response, text: str) -> dict[str, str]:
+    def _checked(self, response: httpx.Response, text: str, value_bytes_max: int) -> dict[str, str]:
         """The values for later tasks. Raises `_Unwanted` if the response is not as expected."""
         params = self.params
         status = response.status_code
@@ -199,9 +199,10 @@ class HttpTask(Task):
             raise _Unwanted("the body does not contain the text of body_contains")
         if params.body_not_contains is not None and plain(params.body_not_contains) in text:
             raise _Unwanted("the body contains the text of body_not_contains")
-        return {"status": str(status), "body": text[: params.output_body_characters], **self._values(text)}
+        body = text[: params.output_body_characters]
+        return {"status": str(status), "body": body, **self._values(text, value_bytes_max)}
 
-    def _values(self, text: str) -> dict[str, str]:
+    def _values(self, text: str, bytes_max: int) -> dict[str, str]:
         if not self.params.outputs:
             return {}
         try:
@@ -214,8 +215,8 @@ class HttpTask(Task):
                 values[name] = value_at(given, parse_path(path))
             except Missing:
                 raise _Unwanted(f'the body has nothing at {path} for "{name}"') from None
-            if len(values[name]) > OUTPUT_CHARACTERS_MAX:
-                raise _Unwanted(f'what stands at {path} for "{name}" has over {OUTPUT_CHARACTERS_MAX} characters')
+            if len(values[name]) > bytes_max:
+                raise _Unwanted(f'what stands at {path} for "{name}" has over {bytes_max} characters')
         return values
 
 

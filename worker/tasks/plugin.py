@@ -28,6 +28,7 @@ from pydantic import BaseModel, ConfigDict
 
 from model.choices import ParameterType
 from model.ids import TaskInstanceId, WorkflowInstanceId
+from model.parameters.large_values import INLINE_BYTES_MAX
 from model.runs.looks import Again
 from model.runs.states import TaskState
 
@@ -75,7 +76,8 @@ class TaskContext:
     `may_go_on` must be called before each effect of a task below a keeper: it raises `Fenced` once others may run the
     task. `local_files` is the worker's setting of that name. `masked` gives a text without the secrets of the task; it
     comes before a text is cut, since nobody would find half of one. `skip_exit_codes` are those of `failed`.
-    `local_time` returns the schedule time of its run in the run's zone; None below a keeper.
+    `local_time` returns the schedule time of its run in the run's zone; None below a keeper. `value_bytes_max` is how
+    large a value may be that it gives.
     """
 
     workflow_instance_id: WorkflowInstanceId
@@ -95,6 +97,7 @@ class TaskContext:
     local_files: bool = False
     skip_exit_codes: Collection[int] = ()
     local_time: Callable[[], datetime] | None = None
+    value_bytes_max: int = INLINE_BYTES_MAX
 
     def failed(self, reason: str, exit_code: int | None) -> TaskResult:
         """The result of a program that did not end with 0: SKIPPED if the task's definition has its exit code among

@@ -22,7 +22,7 @@ async def run_process(argv: list[str], context: TaskContext, variables: Mapping[
         TooLarge: its environment is larger than Linux allows.
         Refused: it printed values that exceed the limits.
     """
-    printed = PrintedValues(context.log)
+    printed = PrintedValues(context.log, context.value_bytes_max)
     code = await context.processes.run(
         argv, env={**context.environment, **(variables or {})}, cwd=context.folder, log=printed
     )

@@ -17,16 +17,14 @@ import json
 import re
 
 from model.errors import Refused
+from model.parameters.large_values import INLINE_BYTES_MAX
 from model.parameters.local import NAME
 from model.parameters.parameters import is_storable
 from worker.tasks.plugin import TaskLog
 
-VALUE_BYTES_MAX = 65_536
-"""The maximum size of one value. Larger data belongs into a file, whose name is the value."""
-
 VALUES_BYTES_MAX = 262_144
-"""The maximum size of all values of one attempt as they are stored: each later task gets them, and those may add up to
-1 MiB."""
+"""The maximum size of all values of one attempt as they are stored in a row: each later task gets them, and those may
+add up to 1 MiB. Larger values are kept elsewhere (`model/parameters/large_values.py`)."""
 
 VALUES_MAX = 1_000
 LINES_MAX = 20_000
@@ -40,8 +38,10 @@ the log."""
 _MARK = b"{set"
 _SKIP_MARK = b"{setSkipped("
 _BEGINNINGS = tuple(sign + mark for sign in (b"$", b"#") for mark in (b"{setValue(", _SKIP_MARK))
+_BEGINNING_BYTES = 64
 _ODD_BYTES_MAX = NAME_LENGTH_MAX + 50
-_LINE_BYTES_MAX = VALUE_BYTES_MAX + NAME_LENGTH_MAX + 100
+_LINE_BYTES_MORE = NAME_LENGTH_MAX + 100
+"""What a line may have beside its value."""
 _LINE = re.compile(rb"[ \t]*[$#]\{setValue\((.*)\)\}[ \t\r]*")
 _SKIP_LINE = re.compile(rb"[ \t]*[$#]\{setSkipped\((.*)\)\}[ \t\r]*")
 _ANYWHERE = re.compile(rb"[$#]\{set(?:Value|Skipped)\(")
@@ -49,16 +49,21 @@ _NEXT = re.compile(rb"\)\}[ \t]*[$#]\{setValue\(")
 """Between two on one line."""
 _WITH_NAME = re.compile(rb"[$#]\{setValue\([ \t]*([A-Za-z_][A-Za-z0-9_.]*)[ \t]*=")
 _NAME = re.compile(NAME)
+_CURE = "print a file's name, or have a larger worker.value_bytes_max and a log store"
 
 
 class PrintedValues:
-    """A `TaskLog` that passes on its input, and reads the values in it."""
+    """A `TaskLog` that passes on its input, and reads the values in it: each of at most `value_bytes_max` bytes, larger
+    data belongs into a file, whose name is the value."""
 
-    def __init__(self, log: TaskLog) -> None:
+    def __init__(self, log: TaskLog, value_bytes_max: int = INLINE_BYTES_MAX) -> None:
         self._log = log
+        self._value_bytes_max = value_bytes_max
+        self._values_bytes_max = max(VALUES_BYTES_MAX, value_bytes_max)
         self._values: dict[str, str] = {}
         self._size = 0
-        self._unread = b""
+        self._unread = bytearray()
+        """The end of what was read: the line that may still become a value."""
         self._skips = False
         self._skipped = b""
         self._odd: dict[str, None] = {}
@@ -85,8 +90,8 @@ class PrintedValues:
         Raises:
             Refused: a value was too large, or there were too many; the sentence names the limit.
         """
-        self._take_lines(self._unread)
-        self._unread = b""
+        self._take_lines(bytes(self._unread))
+        self._unread.clear()
         if self._fault:
             raise Refused(self._fault)
         self._end_line()
@@ -108,21 +113,22 @@ class PrintedValues:
             if not newline:
                 return
             self._end_line()
-        data = self._unread + data
         rest_from = data.rfind(b"\n") + 1
-        self._take_lines(data[:rest_from])
-        self._unread = data[rest_from:]
+        if rest_from:  # a large value comes in many pieces: no more of it is copied than what is new
+            self._take_lines(bytes(self._unread) + data[:rest_from])
+            self._unread.clear()
+        self._unread += data[rest_from:]
         if not _may_become_one(self._unread):
             self._drop_line()
-        elif len(self._unread) > _LINE_BYTES_MAX:
+        elif len(self._unread) > self._value_bytes_max + _LINE_BYTES_MORE:
             if _MARK in self._unread:  # else the line began with too many blanks
                 by = "setSkipped" if _SKIP_MARK in self._unread else "setValue"
-                self._fail(f"it printed a value of more than {VALUE_BYTES_MAX} bytes by {by}; print a file's name")
+                self._fail(f"it printed a value of more than {self._value_bytes_max} bytes by {by}; {_CURE}")
             self._drop_line()
 
     def _drop_line(self) -> None:
-        self._skip(self._unread)
-        self._unread = b""
+        self._skip(bytes(self._unread))
+        self._unread.clear()
         self._skips = True
 
     def _skip(self, part: bytes) -> None:
@@ -184,22 +190,20 @@ class PrintedValues:
             return
         if not is_storable(value):
             self._fail(f'the value of "{name}" that it printed contains a NUL, which no process takes; remove it')
-        elif len(value_bytes) > VALUE_BYTES_MAX:
-            self._fail(
-                f'the value of "{name}" that it printed has more than {VALUE_BYTES_MAX} bytes; print a file\'s name'
-            )
+        elif len(value_bytes) > self._value_bytes_max:
+            self._fail(f'the value of "{name}" that it printed has more than {self._value_bytes_max} bytes; {_CURE}')
         elif name not in self._values and len(self._values) >= VALUES_MAX:
             self._fail(f"it printed more than {VALUES_MAX} values; put them into one, or into a file")
         else:
             self._size += _stored_size(name, value) - _stored_size(name, self._values.get(name))
             self._values[name] = value
-            if self._size > VALUES_BYTES_MAX:
-                self._fail(f"its printed values have more than {VALUES_BYTES_MAX} bytes together; print a file's name")
+            if self._size > self._values_bytes_max:
+                self._fail(f"its printed values have more than {self._values_bytes_max} bytes together; {_CURE}")
 
     def _fail(self, sentence: str) -> None:
         self._fault = sentence
         self._values.clear()
-        self._unread = b""
+        self._unread.clear()
 
     def _note(self, why: str) -> None:
         self._notes += 1
@@ -208,8 +212,10 @@ class PrintedValues:
             self._log.write(f"\n[shoal] a line with setValue gave no value: {why}{more}\n")
 
 
-def _may_become_one(line: bytes) -> bool:
-    start = line.lstrip(b" \t")
+def _may_become_one(line: bytearray) -> bool:
+    start = line[:_BEGINNING_BYTES].lstrip(b" \t")
+    if not start:
+        return not line.strip(b" \t") or _may_become_one(line.lstrip(b" \t"))
     return any(start.startswith(beginning) or beginning.startswith(start) for beginning in _BEGINNINGS)
 
 

@@ -120,7 +120,7 @@ class SqlTask(Task):
                 if field == "sql" and found.is_table:
                     result = found
             if field == "sql":
-                outputs, alert = self._outputs(result), self._alert(result, context)
+                outputs, alert = self._outputs(result, context.value_bytes_max), self._alert(result, context)
         return outputs, alert
 
     def _one(self, session: Session, context: TaskContext, where: str, statement: Statement) -> Result:
@@ -150,7 +150,7 @@ class SqlTask(Task):
         total = len(result.rows) + result.dropped
         return ResultAlert(group, title, list(result.columns), rows, total)
 
-    def _outputs(self, result: Result | None) -> dict[str, str]:
+    def _outputs(self, result: Result | None, value_bytes_max: int) -> dict[str, str]:
         """The outputs from the result. Raises `Refused`, so that nothing is committed whose outputs later tasks would
         miss."""
         params = self.params
@@ -167,9 +167,10 @@ class SqlTask(Task):
             outputs = {column: as_list(result.rows, place) for place, column in enumerate(result.columns)}
         else:
             outputs = dict(zip(result.columns, map(as_text, result.rows[0]), strict=True)) if result.rows else {}
-        if sum(len(value.encode(errors="replace")) for value in outputs.values()) > PARAMETERS_BYTES_MAX:
+        bytes_max = max(PARAMETERS_BYTES_MAX, value_bytes_max)
+        if sum(len(value.encode(errors="replace")) for value in outputs.values()) > bytes_max:
             raise Refused(
-                f"sql: the result is larger than {PARAMETERS_BYTES_MAX} bytes, more than a task may return; "
+                f"sql: the result is larger than {bytes_max} bytes, more than a task may return; "
                 f"select less, or write type: NON_QUERY"
             )
         return outputs

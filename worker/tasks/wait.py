@@ -28,7 +28,7 @@ from model.runs.states import TaskState
 from worker.statements.binding import reference
 from worker.statements.thread import run_in_thread, run_on_own_loop
 from worker.tasks.http import HttpTask
-from worker.tasks.inserted import as_written, mark, plain, put_in
+from worker.tasks.inserted import mark, plain, put_in
 from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
 from worker.tasks.shell import ShellTask
 from worker.tasks.sql import SqlTask
@@ -178,10 +178,11 @@ class FileWait(WaitTask):
         folder, _, _ = put_in(self.params.for_.file or "", lambda _name, value: _MAGIC.sub("", value)).rpartition("/")
         return _MAGIC.search(folder) is None
 
-    async def look(self, context: TaskContext) -> TaskResult:  # noqa: ARG002 - others need it
+    async def look(self, context: TaskContext) -> TaskResult:
         """Whether there is one of that path, or of that pattern if its author wrote one."""
         marked = self.params.for_.file or ""
-        shown, path = as_written(marked), plain(marked)
+        path = plain(marked)
+        shown = context.masked(path)
         if not path.startswith("/"):
             raise Refused(f"for.file: {shown} {_NOT_ABSOLUTE}")
         if "\0" in path:
@@ -251,7 +252,7 @@ class SqlWait(WaitTask):
         """Whether the query says so; a data source that is not reachable says nothing yet."""
         given = self.params.for_.sql
         assert given is not None
-        where = f"data source {as_written(given.datasource)}"
+        where = f"data source {context.masked(plain(given.datasource))}"
         try:
             result = await self._task().run(context)
         except Unavailable as error:

@@ -80,7 +80,7 @@ def test_the_sentence_names_who_and_why() -> None:
     )
     said = evaluate(read, {one: [S], every: [None]}, 0.5)
     assert said.sentence.startswith(
-        'all tasks of workflow with code 7 of project "dwh" (today) is not there, after 0.5'
+        'all tasks of workflow with code 7 of project "dwh" (today) is not there, after 30 s of waiting'
     )
     assert evaluate(read, {one: [R], every: [R]}, 0).sentence.endswith("(today) is running, and 1 more")
 
@@ -89,7 +89,7 @@ def test_the_sentence_names_who_and_why() -> None:
     ("state", "waited", "said"),
     [
         (R, 0, " is running (found)"), (None, 0, " is not there yet (found)"),
-        (None, 0.5, " is not there, after 0.5 minutes of waiting (found); repeat what is missing, then this task"),
+        (None, 0.5, " is not there, after 30 s of waiting (found); repeat what is missing, then this task"),
         (F, 0, " has failed (found); repeat what is missing, then this task"),
     ],
 )  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dao.tasks.looks import InVain
 from model.ids import Epoch, TaskInstanceId
 from model.runs.states import TaskState, WaitReason, WorkflowState
+from model.time.durations import said_duration
 from tests.simulation.statements.pools import pool_leases
 from tests.simulation.statements.rows import tell_event
 from tests.simulation.tables import Transaction, Values
@@ -39,7 +40,9 @@ def put_off(tx: Transaction, looks: Sequence[InVain], worker: Epoch) -> dict[Tas
             continue
         reason = _WHY.get(state)
         if state is look.again.late:
-            reason = f"it waited for its timeout of {(look.again.within_s or 0) / 60:g} min; its last look: {look.said}"
+            reason = (
+                f"it waited for its timeout of {said_duration(look.again.within_s or 0)}; its last look: {look.said}"
+            )
         tx.update(row, state=state, ended_s=server.now_s, reason=reason, looks=count)
         pool_leases.leave(tx, task)
         tell_event(tx, task.workflow_instance_id, task.task_code, task.attempt, state)

@@ -8,6 +8,7 @@ from operator import itemgetter
 from model.ids import TaskInstanceId
 from model.runs.queue_places import QueuedAttempt
 from model.runs.states import TaskState, WaitReason
+from model.time.durations import said_duration
 from tests.simulation.statements.rows import note_owners, tell_event
 from tests.simulation.statements.tasks import requeue
 from tests.simulation.tables import Row, Transaction, Values
@@ -95,7 +96,7 @@ def fail_undispatched(
         is_wanted = row.id not in without and only in (None, row.id)
         if is_wanted and len(failed) < limit and tx.try_lock(row):
             reason = f"no worker of group {task.worker_group} took it within its dispatch_timeout of "
-            reason += f"{task.dispatch_timeout_s / 60:g} min; start one there, or give it more time"
+            reason += f"{said_duration(task.dispatch_timeout_s)}; start one there, or give it more time"
             tx.update(row, state=T.FAILURE, ended_s=tx.server.now_s, reason=reason)
             tell_event(tx, task.workflow_instance_id, task.task_code, task.attempt, T.FAILURE)
             failed.append(task.workflow_instance_id)

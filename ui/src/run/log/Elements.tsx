@@ -28,6 +28,7 @@ export function Elements({ task, elements, isTall }: Props) {
     ...elementsOf(run.id, task.name, onlyFailed ? FAILED : []),
     refetchInterval: task.last?.ended_at == null ? ELEMENTS_EVERY_MS : false,
   });
+  const failed = elements.failed + elements.killed;
   const shown = found.data?.items.find((each) => each.id === chosen?.id) ?? chosen;
   return (
     <>
@@ -35,9 +36,9 @@ export function Elements({ task, elements, isTall }: Props) {
         title={t("elements")}
         remark={t("short.elements", { done: count(elements.done), total: count(elements.total) })}
         end={
-          elements.failed > 0 && (
+          failed > 0 && (
             <button type="button" className="chip" aria-pressed={onlyFailed} onClick={() => setOnlyFailed(!onlyFailed)}>
-              {t("failedElements", { number: count(elements.failed) })}
+              {t("failedElements", { number: count(failed) })}
             </button>
           )
         }

@@ -1,0 +1,111 @@
+"""The large values of attempts: kept in the log store when an attempt gives them, and read when one names them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import replace
+from functools import partial
+
+from dao.tasks.task_claims import ClaimedTask
+from logstore import value_files
+from logstore.calls import StoreCalls
+from logstore.protocol import Advanced, LogStore
+from model.choices import ParameterType
+from model.errors import Refused, Unavailable
+from model.parameters.large_values import (
+    INLINE_BYTES_MAX,
+    Content,
+    LargeValue,
+    ValuesMissing,
+    expanded,
+    is_named,
+    large_in,
+    remember,
+)
+from model.parameters.outputs import TEXTS
+from worker.results.recorded_ends import log_name
+from worker.tasks.plugin import TaskResult
+from worker.tasks.set_value_lines import VALUES_BYTES_MAX
+
+VARIABLE = "SHOAL_VALUE_BYTES_MAX"
+
+
+class ValueFiles:
+    """Those of one worker.
+
+    Args:
+        calls: of the log store; None: there is none.
+        verify: raises `Unavailable` if the store is not this cluster's.
+        bytes_max: what one attempt may give.
+    """
+
+    def __init__(
+        self,
+        calls: StoreCalls | None = None,
+        verify: Callable[[], Awaitable[None]] | None = None,
+        bytes_max: int = INLINE_BYTES_MAX,
+    ) -> None:
+        self._calls = calls
+        self._verify = verify
+        self.bytes_max = bytes_max if calls is not None else INLINE_BYTES_MAX
+        """How large a value may be."""
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What tells a task that it may give large values."""
+        return {} if self._calls is None else {VARIABLE: str(self.bytes_max)}
+
+    async def kept(self, result: TaskResult, task: ClaimedTask, types: Mapping[str, ParameterType]) -> TaskResult:
+        """The result, with what stands for each of its large values; a failure if they cannot be kept."""
+        sizes = {name: len(value.encode(errors="replace")) for name, value in result.outputs.items()}
+        large = [name for name, size in sizes.items() if size > INLINE_BYTES_MAX]
+        small = sorted(sizes.keys() - large, key=lambda name: sizes[name])
+        while sum(sizes[name] for name in small) > VALUES_BYTES_MAX:
+            large.append(small.pop())
+        if self._calls is None or not large:
+            return result
+        if (total := sum(sizes.values())) > self.bytes_max:
+            said = f"{total:,} bytes of values, more than worker.value_bytes_max ({self.bytes_max:,}) allows"
+            return TaskResult.failure(f"it gave {said}; give less, or a file's name")
+        outputs, log = dict(result.outputs), log_name(task)
+
+        def put(number: int, name: str, store: LogStore, advanced: Advanced) -> LargeValue:
+            key, is_text = log.value_key(number), types.get(name) in TEXTS
+            return value_files.put(store, advanced, key, task.name, name, outputs[name], is_text=is_text)
+
+        name = large[0]
+        try:
+            if self._verify is not None:
+                await self._verify()
+            for number, name in enumerate(large):
+                outputs[name] = (await self._calls.run(partial(put, number, name))).written
+        except Unavailable as error:
+            return TaskResult.failure(f'its value "{name}" ({sizes[name]:,} bytes) could not be kept: {error}')
+        return replace(result, outputs=outputs)
+
+    async def read(self, values: Mapping[str, str], params: str, declared: Collection[str]) -> dict[str, str]:
+        """The values of a task, with each large one in its place that its parameters name or that is `declared`; others
+        are left out. Raises `Refused` for one that cannot be read."""
+        found = {}
+        for name, value in values.items():
+            if not large_in(value):
+                found[name] = value
+            elif name in declared or is_named(name, params):
+                found[name] = await self._expanded(value)
+        return found
+
+    async def _expanded(self, value: str) -> str:
+        while True:
+            try:
+                return expanded(value)
+            except ValuesMissing as missing:
+                for each in missing.values:
+                    remember(each, await self._content(each))
+
+    async def _content(self, value: LargeValue) -> Content:
+        if self._calls is None:
+            raise value_files.not_set(value)
+        try:
+            return Content(await self._calls.run(lambda store, advanced: value_files.read(store, advanced, value)))
+        except Unavailable as error:
+            raise Refused(f"{value.said} cannot be read: {error}") from None
