@@ -30,6 +30,7 @@ from service.operation import Operation
 from service.pools import pool_changes, pools
 from service.projects import files, projects
 from service.runs import (
+    approvals,
     attempts,
     attention,
     backfills,
@@ -67,7 +68,7 @@ _MODULES = (
         error_commands,
         backfills,
     ),
-    *(attempts, elements, why, counting, attention),
+    *(attempts, elements, approvals, why, counting, attention),
     *(workflow_listing, content, history, applying, saving, trying, drafting, layouts, last_runs, relations),
     *(schemas, projects, files, schedule_listing, schedule_calendar, schedule_changes),
     *(clock, members, slot_replay, failover_receipt, claims, command_queue, command_slot, examination),

@@ -39,6 +39,7 @@ GROUPS = {
         "mark": "rerun",
         "backfill": "backfill",
         "bulk": "bulk",
+        "approval": "approvals",
         "stream": "streams",
     },
     "Workflows and schedules": {
