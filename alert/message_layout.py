@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
+from urllib.parse import urlencode
 
 from dao.alerts.deliveries import WaitingAlert
 from model.alerts.templates import FACT, filled
@@ -48,9 +49,18 @@ def next_message(alerts: Sequence[WaitingAlert], group_from: int) -> Sequence[Wa
 
 
 def message_of(
-    alerts: Sequence[WaitingAlert], subject_template: str | None = None, text_template: str | None = None
+    alerts: Sequence[WaitingAlert],
+    subject_template: str | None = None,
+    text_template: str | None = None,
+    *,
+    page: str | None = None,
 ) -> Message:
-    """The message for these alerts. A template with a mistake is not used; the message says so."""
+    """The message for these alerts. A template with a mistake is not used; the message says so.
+
+    `page`: where people open the page, for links.
+    """
+    if page is not None:
+        alerts = [_with_link(alert, page.rstrip("/")) for alert in alerts]
     usual = _single(alerts[0]) if len(alerts) == 1 else _many(alerts)
     if subject_template is None and text_template is None:
         return usual
@@ -65,6 +75,16 @@ def message_of(
         return Message(usual.subject, text, usual.html, usual.severity, str(error))
     html = usual.html if text_template is None else ""
     return Message(subject or usual.subject, _cut(text, TEXT_LENGTH_MAX) or usual.text, html, usual.severity)
+
+
+def _with_link(alert: WaitingAlert, page: str) -> WaitingAlert:
+    """The alert with the fact `link`: its run on the page, where its task is selected."""
+    if alert.run is None:
+        return alert
+    task = alert.facts.get("task")
+    # The page reads what stands there as JSON: a task may be called 42.
+    selected = f"?{urlencode({'task': json.dumps(task, ensure_ascii=False)})}" if task else ""
+    return replace(alert, facts={**alert.facts, "link": f"{page}/runs/{alert.run}{selected}"})
 
 
 def _single(alert: WaitingAlert) -> Message:
@@ -82,7 +102,11 @@ def _many(alerts: Sequence[WaitingAlert]) -> Message:
     worst = min(alerts, key=lambda each: _ORDER.index(each.severity))
     began, ended = alerts[0].created_at, alerts[-1].created_at
     subject = _line(f"[Shoal] {len(alerts)} alerts, the first: {alerts[0].subject}")
-    lines = [f"{each.created_at:%F %T} {each.severity} {_line(each.subject)} (alert {each.id})" for each in alerts]
+    lines = [
+        f"{each.created_at:%F %T} {each.severity} {_line(each.subject)} (alert {each.id})"
+        + (f" {each.facts['link']}" if "link" in each.facts else "")
+        for each in alerts
+    ]
     head = f"{len(alerts)} alerts waited for this channel, from {began:%F %T} to {ended:%F %T} UTC:"
     return Message(subject, _cut("\n".join([head, "", *lines]), TEXT_LENGTH_MAX), "", _severity(worst))
 

@@ -155,7 +155,8 @@ class Sender:
     async def _send(self, channel: ClaimedChannel, send_until_s: float) -> None:
         group_from = len(channel.alerts) + 2 if channel.id in self._alone else self._settings.group_from
         sending = _Sending(channel, list(next_message(channel.alerts, group_from)))
-        message = message_of(sending.alerts, channel.subject_template, channel.text_template)
+        page = self._settings.page_url
+        message = message_of(sending.alerts, channel.subject_template, channel.text_template, page=page)
         if message.fault is not None:
             log.warning("alert_template_has_a_mistake", channel=channel.name, fault=message.fault)
         receipt = await self._delivered(channel, message, send_until_s)

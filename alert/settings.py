@@ -20,6 +20,12 @@ class AlertSettings(BaseModel):
         description="inside hosts and networks, such as mail.example.org or 10.1.0.0/16, to which channels may lead "
         "besides public addresses; * = all but those where clouds answer with credentials",
     )
+    page_url: str | None = Field(
+        None,
+        pattern="^https?://[^ ]+$",
+        description="the page as people open it, such as https://shoal.example.org/ui: alerts about a run contain a "
+        "link to it there",
+    )
     timeout: Duration = Field(timedelta(seconds=30), description="time that a channel gets for one message")
     at_once: int = Field(
         8,

@@ -14,7 +14,7 @@ import structlog
 from dao.commands import waiting_work
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import TASK, notify
-from dao.tasks import task_events, task_timers
+from dao.tasks import approvals, task_events, task_timers
 from master.claim.command_loop import CommandLoop
 from master.claim.row_sets import RowSet
 from master.drive.dependents import Dependents
@@ -76,6 +76,10 @@ class Poller:
             life, "attempt", "ending", "no worker took it in time and it cannot be ended", DUE_BATCH,
             find=_find_undispatched, write=_fail,
         )  # fmt: skip
+        self._unanswered: RowSet[TaskInstanceId] = RowSet(
+            life, "approval", "timing_out", "its timeout is over and it cannot be ended", DUE_BATCH,
+            find=_find_unanswered, write=_time_out,
+        )  # fmt: skip
 
     async def run(self) -> None:
         """Poll until cancelled. Raises `Fenced`."""
@@ -135,9 +139,10 @@ class Poller:
             log.warning("clock_set_back", attempts=resumed, so="they wait from now on for as long as was meant")
         queued, more_due = await self._due.write()
         failed, more_late = await self._undispatched.write()
-        if more_due or more_late or resumed == DUE_BATCH:
+        ended, more_unanswered = await self._unanswered.write()
+        if more_due or more_late or more_unanswered or resumed == DUE_BATCH:
             return 0.0
-        if queued or failed:
+        if queued or failed or ended:
             self._held_up.reset()
         async with self._life.database.reading() as connection:
             due_in_s = await task_timers.next_due_in_s(connection)
@@ -164,3 +169,13 @@ async def _find_undispatched(connection: FencedTransaction, without: Sequence[Ta
 
 async def _fail(connection: FencedTransaction, without: Sequence[TaskInstanceId], only: TaskInstanceId | None) -> int:
     return await task_timers.fail_undispatched(connection, DUE_BATCH, without=without, only=only)
+
+
+async def _find_unanswered(connection: FencedTransaction, without: Sequence[TaskInstanceId]) -> list[TaskInstanceId]:
+    return await approvals.due(connection, DUE_BATCH, without)
+
+
+async def _time_out(
+    connection: FencedTransaction, without: Sequence[TaskInstanceId], only: TaskInstanceId | None
+) -> int:
+    return await approvals.end_late(connection, DUE_BATCH, without=without, only=only)

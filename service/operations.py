@@ -30,6 +30,7 @@ from service.operation import Operation
 from service.pools import pool_changes, pools
 from service.projects import files, projects
 from service.runs import (
+    approvals,
     attempts,
     attention,
     backfills,
@@ -78,7 +79,7 @@ _MODULES = (
         error_commands,
         backfills,
     ),
-    *(attempts, elements, why, counting, attention),
+    *(attempts, elements, approvals, why, counting, attention),
     *(
         workflow_listing,
         content,

@@ -170,6 +170,8 @@ BEGIN
     -- The rows of the audit whose time is over, and no others.
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s.delete_old_audit TO %s, %s', space, owner, master);
 
+    EXECUTE format('GRANT EXECUTE ON FUNCTION %s.answer_approval TO %s, %s', space, owner, api);
+
     -- With the checks of the API: a user who has only this right starts nothing else and reads nothing.
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s.start_workflow TO %s, %s, %s', space, owner, api, submitter);
 

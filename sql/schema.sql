@@ -784,7 +784,7 @@ CREATE TABLE task_instance (
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 COMMENT ON TABLE task_instance IS 'One attempt of one task of one workflow instance. QUEUED rows are the queue.';
 COMMENT ON COLUMN task_instance.retries IS 'How many failures this attempt makes good; an attempt after a lost worker counts as none.';
-COMMENT ON COLUMN task_instance.due_at IS 'When a DELAY_EXECUTION is queued: the timer is this row, so it survives its master.';
+COMMENT ON COLUMN task_instance.due_at IS 'When a DELAY_EXECUTION is queued, or an APPROVAL that nobody answers ends: the timer is this row, so it survives its master.';
 COMMENT ON COLUMN task_instance.timeout_s IS 'Seconds from its start on the worker; null = none.';
 COMMENT ON COLUMN task_instance.dispatch_timeout_s IS 'Seconds in the queue; null = no limit.';
 COMMENT ON COLUMN task_instance.dispatch_by IS 'Until when a worker must have taken it, counted from when it was queued; null = no limit.';
@@ -820,6 +820,8 @@ CREATE INDEX task_instance_undispatched ON task_instance (dispatch_by) WHERE sta
 CREATE INDEX task_instance_running ON task_instance (worker_id) WHERE state IN ('DISPATCH', 'RUNNING_EXECUTION');
 -- Statements: DEPENDENT tasks that wait; they live in the masters: those of a run, and a walk over all.
 CREATE INDEX task_instance_dependent ON task_instance (workflow_instance_id, id) WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT';
+-- Statements: APPROVAL tasks that wait; those whose timeout has passed.
+CREATE INDEX task_instance_approval ON task_instance (due_at) WHERE state = 'RUNNING_EXECUTION' AND task_type = 'APPROVAL';
 -- Statement: pages of attempts that did not succeed by themselves, newest first.
 CREATE INDEX task_instance_failed ON task_instance (state, (-id))
     WHERE state IN ('FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS');
@@ -1416,7 +1418,7 @@ COMMENT ON COLUMN alert_silence.project IS 'Only alerts of this project; null = 
 CREATE TABLE alert (
     id                   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY CHECK (id > 0),
     created_at           timestamptz NOT NULL DEFAULT clock_timestamp(),
-    kind                 text NOT NULL CHECK (kind IN ('RUN_ENDED', 'TASK_TIMEOUT', 'RUN_TIMEOUT', 'FAILOVER', 'SCHEDULE_MISSED', 'SCHEDULE_RESTS', 'GROUP_WITHOUT_WORKERS', 'ERROR_COMMANDS', 'POOL_STANDS', 'QUEUE_STANDS', 'DATABASE_WENT_BACK', 'RULE', 'RECOVERED', 'SQL_RESULT', 'TEST')),
+    kind                 text NOT NULL CHECK (kind IN ('RUN_ENDED', 'APPROVAL', 'TASK_TIMEOUT', 'RUN_TIMEOUT', 'FAILOVER', 'SCHEDULE_MISSED', 'SCHEDULE_RESTS', 'GROUP_WITHOUT_WORKERS', 'ERROR_COMMANDS', 'POOL_STANDS', 'QUEUE_STANDS', 'DATABASE_WENT_BACK', 'RULE', 'RECOVERED', 'SQL_RESULT', 'TEST')),
     severity             text NOT NULL CHECK (severity IN ('INFO', 'WARNING', 'CRITICAL')),
     project              text,
     workflow             text,
@@ -2016,6 +2018,47 @@ $$;
 COMMENT ON FUNCTION reason_of_run IS 'Why a run ended as it did, for the database user who started it; null for others: it may hold the last line of a log.';
 REVOKE ALL ON FUNCTION reason_of_run FROM PUBLIC;
 DO $$ BEGIN EXECUTE format('ALTER FUNCTION reason_of_run SET search_path TO %I, pg_temp', current_schema()); END $$;
+
+-- ------------------------------------------------------------------------------------ answers to approvals
+
+CREATE FUNCTION answer_approval(attempt bigint, approve boolean, results jsonb DEFAULT '{}', reason text DEFAULT NULL,
+                                answered_by text DEFAULT NULL) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    head record;
+    who  text := coalesce(answered_by, session_user);
+    said text;
+BEGIN
+    SELECT t.id, t.task_name, t.task_type, t.task_code, t.attempt AS number, t.state, t.reason, t.workflow_instance_id AS run,
+           i.master_id AS owner INTO head
+    FROM task_instance t JOIN workflow_instance i ON i.id = t.workflow_instance_id
+    WHERE t.id = answer_approval.attempt FOR NO KEY UPDATE OF t;
+    IF NOT FOUND OR head.task_type <> 'APPROVAL' THEN
+        RAISE EXCEPTION 'there is no attempt of an APPROVAL task with the id %', coalesce(attempt::text, 'null')
+            USING ERRCODE = 'no_data_found',
+            HINT = 'SELECT id, task_name FROM task_instance WHERE task_type = ''APPROVAL'' AND state = ''RUNNING_EXECUTION''.';
+    END IF;
+    IF head.state <> 'RUNNING_EXECUTION' THEN
+        RAISE EXCEPTION 'task "%" of run % no longer waits for an answer: it is %', head.task_name, head.run,
+            concat_ws(', ', head.state, head.reason) USING ERRCODE = 'object_not_in_prerequisite_state';
+    END IF;
+    IF approve IS NULL OR results IS NULL OR jsonb_typeof(results) <> 'object' THEN
+        RAISE EXCEPTION 'approve must be true or false, and results a JSON object such as {"comment": "fine"}'
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    said := CASE WHEN approve THEN 'approved' ELSE 'rejected' END || ' by ' || who
+            || coalesce(': ' || nullif(left(answer_approval.reason, 2000), ''), '');
+    UPDATE task_instance t
+    SET state = CASE WHEN approve THEN 'SUCCESS' ELSE 'FAILURE' END, ended_at = clock_timestamp(), reason = said,
+        outputs = CASE WHEN approve THEN (results || jsonb_build_object('answered_by', who))::text END
+    WHERE t.id = head.id;
+    INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs)
+    SELECT head.run, head.task_code, head.number, t.state, t.outputs FROM task_instance t WHERE t.id = head.id;
+    PERFORM pg_notify('shoal_event', head.owner::text);
+END $$;
+COMMENT ON FUNCTION answer_approval IS 'Ends a waiting attempt of an APPROVAL task: approved with these results, or rejected. It does not look at the form. Who may: docs/reference/roles.md.';
+REVOKE ALL ON FUNCTION answer_approval FROM PUBLIC;
+DO $$ BEGIN EXECUTE format('ALTER FUNCTION answer_approval SET search_path TO %I, pg_temp', current_schema()); END $$;
 
 -- ------------------------------------------------------------------------------------------- retention
 

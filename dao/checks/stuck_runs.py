@@ -78,7 +78,7 @@ def _walk(selected: str) -> TextClause:
                                 t.state IN ('QUEUED', 'DISPATCH')
                                 OR (t.state = 'DELAY_EXECUTION' AND t.due_at IS NOT NULL)
                                 OR (t.state = 'RUNNING_EXECUTION' AND (
-                                    t.worker_id IS NOT NULL OR t.task_type = 'DEPENDENT'
+                                    t.worker_id IS NOT NULL OR t.task_type IN ('DEPENDENT', 'APPROVAL')
                                     OR (SELECT 1 FROM workflow_instance c       -- index: workflow_instance_child
                                         WHERE c.parent_instance_id = t.workflow_instance_id
                                           AND c.parent_task_code = t.task_code AND c.parent_attempt = t.attempt

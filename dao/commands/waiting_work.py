@@ -43,6 +43,8 @@ _WORK_WAITS = text("""
                             AND queued_at > now() + interval '1 s'   -- the clock has been set back since
                           ORDER BY queued_at DESC LIMIT 1) IS NOT NULL AS set_back,
                          least((SELECT min(due_at) FROM task_instance WHERE state = 'DELAY_EXECUTION'),
+                               (SELECT min(due_at) FROM task_instance             -- index: task_instance_approval
+                                WHERE state = 'RUNNING_EXECUTION' AND task_type = 'APPROVAL'),
                                (SELECT min(dispatch_by) FROM task_instance
                                 WHERE state = 'QUEUED' AND dispatch_by IS NOT NULL)) AS at) AS first) AS due_in_s,
            (SELECT min(workflow_instance_id) FROM task_instance

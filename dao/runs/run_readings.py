@@ -28,10 +28,13 @@ from dao.runs.relations import ChildRun
 from dao.runs.rows import Elements
 from dao.streams import stream_listings as streams
 from dao.streams.stream_listings import OpenRestart
+from dao.tasks import approvals
+from dao.tasks.approvals import Approval
 from model.cluster.nodes import NodeState
 from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.ids import CommandId, Epoch, TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.logic.approval import APPROVAL
 from model.logic.dependent import Outcome
 from model.runs.commands import read_parent
 from model.runs.instances import Parent
@@ -67,7 +70,8 @@ class RunReading:
     go on at once. `life` has the states of their masters and workers. `values` are those that an attempt which chose a
     branch compared, as JSON; `places` are positions in the queue of a worker group, 1 = next;
     `pools` are those for whose resources a queued attempt waits, `restarts` the streams of a run that are restarted.
-    `awaits` says for what a DEPENDENT task waits, `elements` how far a task with elements is.
+    `awaits` says for what a DEPENDENT task waits, `asks` what an APPROVAL task asks, `elements` how far a task with
+    elements is.
     """
 
     id: WorkflowInstanceId
@@ -89,6 +93,7 @@ class RunReading:
     pools: Mapping[TaskInstanceId, Sequence[PoolReading]] = field(default_factory=dict)
     restarts: Mapping[WorkflowInstanceId, Sequence[OpenRestart]] = field(default_factory=dict)
     awaits: Mapping[TaskInstanceId, str] = field(default_factory=dict)
+    asks: Mapping[TaskInstanceId, Approval] = field(default_factory=dict)
     elements: Mapping[TaskInstanceId, Elements] = field(default_factory=dict)
 
 
@@ -173,8 +178,11 @@ async def read(connection: AsyncConnection, id_: WorkflowInstanceId, task: str |
     # Of thousands only some are read: the one that is asked for must be among them.
     asked = {each.id for each in attempts[id_] if each.name == task}
     queued.sort(key=lambda each: each not in asked)
-    waiting = [each.id for each in counting if each.type == "DEPENDENT" and each.state is TaskState.RUNNING_EXECUTION]
+    in_master = [each for each in counting if each.state is TaskState.RUNNING_EXECUTION]
+    waiting = [each.id for each in in_master if each.type == "DEPENDENT"]
     waiting.sort(key=lambda each: each not in asked)
+    asking = [each.id for each in in_master if each.type == APPROVAL]
+    asking.sort(key=lambda each: each not in asked)
     owners = {*(runs[run].master for run in ids), *(each.worker for each in counting if each.worker is not None)}
     in_line = [run for run in ids if runs[run].state is WorkflowState.SERIAL_WAIT]
     return RunReading(
@@ -193,6 +201,7 @@ async def read(connection: AsyncConnection, id_: WorkflowInstanceId, task: str |
         pools=await pool_readings.read(connection, queued[:PLACES_MAX]) if queued else {},
         elements=await element_listings.elements(connection, attempts),
         awaits=await _awaits(connection, waiting[:PLACES_MAX]) if waiting else {},
+        asks=await _asks(connection, asking[:PLACES_MAX]) if asking else {},
         restarts=await streams.restarts(connection, ids) if any(each.is_stream for each in counting) else {},
         life=await _life(connection, owners),
         living=await nodes.living(connection),
@@ -221,6 +230,10 @@ async def _life(connection: AsyncConnection, epochs: Collection[Epoch]) -> dict[
 async def _awaits(connection: AsyncConnection, ids: Sequence[TaskInstanceId]) -> dict[TaskInstanceId, str]:
     verdicts = await evaluate_all(connection, await dependencies.still_waiting(connection, None, ids))
     return {task.id: said.sentence for task, (said, _) in verdicts.items() if said.outcome is Outcome.WAIT}
+
+
+async def _asks(connection: AsyncConnection, ids: Sequence[TaskInstanceId]) -> dict[TaskInstanceId, Approval]:
+    return {each.id: each for each in await approvals.these(connection, ids)}
 
 
 async def _places(connection: AsyncConnection, ids: Sequence[TaskInstanceId]) -> dict[TaskInstanceId, int]:

@@ -90,7 +90,8 @@ _QUEUE = text("""
            n.wait_reason, n.timeout_strategy, nullif(n.reason, ''), n.outputs, n.branch, n.cache_key,
            n.environment, n.tenant, n.parameter_types, n.resources::jsonb, n.stream::jsonb, n.write_ahead,
            n.dry_run, n.timeout_s, n.dispatch_timeout_s, n.retries,
-           CASE WHEN n.state = 'DELAY_EXECUTION' THEN clock_timestamp() + n.due_in_minutes * interval '1 minute' END,
+           CASE WHEN n.state = 'DELAY_EXECUTION' OR (n.task_type = 'APPROVAL' AND n.due_in_minutes > 0)
+                THEN clock_timestamp() + n.due_in_minutes * interval '1 minute' END,
            CASE WHEN n.state NOT IN ('QUEUED', 'DELAY_EXECUTION') THEN clock_timestamp() END,
            CASE WHEN n.state NOT IN ('QUEUED', 'DELAY_EXECUTION', 'RUNNING_EXECUTION') THEN clock_timestamp() END,
            n.resources IS NULL AND n.stream IS NULL,
@@ -180,8 +181,8 @@ _HOLD_OPEN = text("""
       AND coalesce(state IN ('QUEUED', 'DELAY_EXECUTION', 'DISPATCH', 'RUNNING_EXECUTION'), false)
     ORDER BY id FOR NO KEY UPDATE
 """)
-# A DEPENDENT task waits in the master, and ends as soon as a halt is requested. A task with children ends when they
-# end, unless nobody drives its run now.
+# A DEPENDENT or APPROVAL task waits in the master, and ends as soon as a halt is requested. A task with children ends
+# when they end, unless nobody drives its run now.
 _HALT = text("""
     UPDATE task_instance t
     SET state = h.state, ended_at = clock_timestamp(), reason = h.reason
@@ -191,7 +192,7 @@ _HALT = text("""
     WHERE t.workflow_instance_id = h.instance_id
       AND coalesce(t.state IN ('QUEUED', 'DELAY_EXECUTION')
                    OR (t.state = 'RUNNING_EXECUTION' AND t.worker_id IS NULL
-                       AND (t.task_type = 'DEPENDENT' OR h.abandoned)), false)
+                       AND (t.task_type IN ('DEPENDENT', 'APPROVAL') OR h.abandoned)), false)
     RETURNING t.workflow_instance_id, t.task_code, t.attempt, t.state
 """)
 _HAND_OVER = text("""

@@ -54,6 +54,8 @@ _NEXT_DUE = text("""
          WHERE state = 'DELAY_EXECUTION' AND due_at > now()),
         (SELECT min(dispatch_by) FROM task_instance                                -- index: task_instance_undispatched
          WHERE state = 'QUEUED' AND dispatch_by > now()),
+        (SELECT min(due_at) FROM task_instance                                     -- index: task_instance_approval
+         WHERE state = 'RUNNING_EXECUTION' AND task_type = 'APPROVAL' AND due_at > now()),
         '9999-01-01') - now())::float8
 """)
 # Level-triggered, by any master. The row is locked, so a concurrent claim and this statement see each other's result.
@@ -135,7 +137,8 @@ async def resume(connection: FencedTransaction, limit: int) -> int:
 
 
 async def next_due_in_s(connection: AsyncConnection) -> float:
-    """Seconds until the next attempt is due or has waited too long for a worker; very many if there is none."""
+    """Seconds until the next attempt is due or has waited too long for a worker or an answer; very many if there is
+    none."""
     return float((await connection.execute(_NEXT_DUE)).scalar_one())
 
 

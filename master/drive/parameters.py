@@ -118,12 +118,16 @@ class Parameters:
             values = {**self.builtins(), **values}
         return Seen(json.dumps(values, ensure_ascii=False), names)
 
+    @property
+    def time(self) -> RunTime:
+        """The time that the instance is for."""
+        instance = self._instance
+        return RunTime(instance.schedule_time or EPOCH, instance.time_zone, instance.interval)
+
     def builtins(self) -> Mapping[str, str]:
         """The built-in parameters of the instance."""
         if self._builtins is None:
-            instance = self._instance
-            time = RunTime(instance.schedule_time or EPOCH, instance.time_zone, instance.interval)
-            self._builtins = builtins_of(self._plan, instance.id, time)
+            self._builtins = builtins_of(self._plan, self._instance.id, self.time)
         if self.is_latest is None:
             return self._builtins
         return {**self._builtins, IS_LATEST: json.dumps(self.is_latest)}

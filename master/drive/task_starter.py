@@ -18,12 +18,14 @@ from model.definitions.each import EACH
 from model.definitions.plan import Plan, PlannedTask
 from model.errors import Refused
 from model.ids import TaskCode
+from model.logic.approval import ApprovalParams, question_of
 from model.logic.dependent import DependentParams
 from model.logic.dynamic import DynamicParams
 from model.logic.sub_process import SubProcessParams
 from model.logic.switch import SwitchParams
 from model.parameters.large_values import with_large
 from model.parameters.local import json_typed
+from model.parameters.parameters import parse_parameters
 from model.runs.elements import KEPT, element_code, index_of, is_element, task_of
 from model.runs.instances import ChildState, TaskAttempt
 from model.runs.ready_tasks import Progress
@@ -44,7 +46,7 @@ class TaskStarter:
     """Begins the tasks of one run.
 
     Args:
-        dry_run: whether DEPENDENT tasks succeed at once.
+        dry_run: whether DEPENDENT and APPROVAL tasks succeed at once.
     """
 
     __slots__ = ("_attempts", "_dry_run", "_elements", "_ends", "_parameters", "_plan", "_progress", "_rows")
@@ -86,6 +88,12 @@ class TaskStarter:
                     values = self._parameters.as_text(code)
                     number = self._attempts.begin(code, rests=True)
                     return Begun(TaskAttempt(code, number, T.RUNNING_EXECUTION, values=values))
+                case ApprovalParams() as params if not self._dry_run:
+                    values = self._parameters.as_text(code)
+                    question_of(params, parse_parameters(values, "its parameters"), self._parameters.time)
+                    number = self._attempts.begin(code, rests=True)
+                    due = params.timeout
+                    return Begun(TaskAttempt(code, number, T.RUNNING_EXECUTION, values=values, due_in_minutes=due))
                 case SubProcessParams() | DynamicParams():
                     return self._begin_children(code, resumed)
                 case _:

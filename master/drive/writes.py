@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 
+from dao.alerts import alerts
 from dao.postgres.database import FencedTransaction
 from dao.postgres.errors import BadData
 from dao.postgres.notify import KILL, POOL, TASK, notify
@@ -17,7 +18,7 @@ from dao.runs.children import NewChild
 from dao.runs.triggers import DatasetUpdate
 from dao.runs.workflow_instances import InstanceEnd
 from dao.streams import stream_ends
-from dao.tasks import task_events, task_instances
+from dao.tasks import approvals, task_events, task_instances
 from dao.tasks.task_instances import NewTask
 from master.drive.events import (
     Close,
@@ -35,7 +36,8 @@ from master.drive.run_limit import Delay
 from master.drive.runnable import WorkflowRunnable
 from model.choices import OnWorkerLoss
 from model.definitions.plan import PlannedTask
-from model.ids import Epoch, WorkflowInstanceId
+from model.ids import Epoch, TaskCode, WorkflowInstanceId
+from model.logic.approval import APPROVAL
 from model.runs.elements import element_name, index_of, is_element
 from model.runs.instances import AttemptEnd, Parent, TaskAttempt, WorkflowInstance
 from model.runs.queue_places import Queued, QueuedAttempt
@@ -70,6 +72,8 @@ class Writes:
         """Failed-over runs whose count of lost owners is reset."""
         self.known = 0
         """How many tasks were over at once, so that there are events of them. Known after `flush`."""
+        self._asking: list[tuple[WorkflowInstanceId, TaskCode, int]] = []
+        """The attempts that begin to wait for a person."""
         self._updates: list[DatasetUpdate] = []
         self._tasks: list[NewTask] = []
         self._task_ends: list[tuple[WorkflowInstanceId, AttemptEnd]] = []
@@ -103,6 +107,8 @@ class Writes:
                     self._grow(len(task.params) + len(effect.values))
                     if task.type == "DEPENDENT":
                         self.dependents.add(id_)
+                    if task.type == APPROVAL and effect.state is TaskState.RUNNING_EXECUTION:
+                        self._asking.append((id_, effect.code, effect.attempt))
                     if effect.state is TaskState.SUCCESS:
                         self.note_success(runnable, effect)
                 case AttemptEnd():
@@ -150,6 +156,7 @@ class Writes:
         self._entered.pop(id_, None)
         self._closes.pop(id_, None)
         self._tasks = [task for task in self._tasks if task.workflow_instance_id != id_]
+        self._asking = [each for each in self._asking if each[0] != id_]
         self._task_ends = [end for end in self._task_ends if end[0] != id_]
         self._children = [child for child in self._children if child.parent.instance != id_]
         self._links = [link for link in self._links if link[0].instance != id_]
@@ -207,6 +214,9 @@ class Writes:
 
     async def finish(self, connection: FencedTransaction, master: Epoch) -> None:
         """Write the rest, and wake whom it concerns; once, last in the transaction. Raises `OwnershipLost`."""
+        if self._asking:
+            asking = await approvals.begun(connection, self._asking)
+            await alerts.insert(connection, [each.alert() for each in asking])
         if self._links:
             await children.resume(connection, self._links)
         if self._children:

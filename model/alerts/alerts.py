@@ -14,6 +14,7 @@ class AlertKind(StrEnum):
     """What happened."""
 
     RUN_ENDED = "RUN_ENDED"
+    APPROVAL = "APPROVAL"
     TASK_TIMEOUT = "TASK_TIMEOUT"
     RUN_TIMEOUT = "RUN_TIMEOUT"
     FAILOVER = "FAILOVER"

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from model.logic.approval import APPROVAL, ApprovalParams
 from model.logic.conditions import ConditionsParams
 from model.logic.dependent import DependentParams
 from model.logic.dynamic import DynamicParams
@@ -21,6 +22,7 @@ LOGIC_TYPES: Mapping[str, type[LogicParams]] = MappingProxyType(
         "DEPENDENT": DependentParams,
         "SWITCH": SwitchParams,
         "CONDITIONS": ConditionsParams,
+        APPROVAL: ApprovalParams,
     }
 )
 """Type -> the model of its parameters."""

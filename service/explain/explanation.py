@@ -24,6 +24,7 @@ from service.explain.answer import (
     next_step,
     task_named,
 )
+from service.explain.approvals import why_asks
 from service.explain.pool_explanation import why_waits_for_pools
 from service.explain.streams import going_on_restarting, said_readiness, said_restart, why_pausing
 from service.explain.subjects import CommandFacts, MasterFacts, TaskFacts
@@ -299,6 +300,8 @@ def why_running(task: TaskFacts, *, halting: bool = False) -> Why:
         more = f" and {len(task.depends_on) - NAMES_MAX} more" if len(task.depends_on) > NAMES_MAX else ""
         first = f": {task.awaits}" if task.awaits else ""
         return Why(f"{task.name} depends on {waits}{more}, and waits for that{first}.", "What has run: shoal runs")
+    if task.asks is not None:
+        return why_asks(task, task.asks)
     if task.children or task.asked:
         return _stands_for(task, halting=halting)
     if task.hidden:

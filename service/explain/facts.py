@@ -181,13 +181,14 @@ class Family:
             kill_requested=attempt.kill_requested,
             reason=attempt.reason,
             wait_reason=attempt.wait_reason,
-            due_in_s=attempt.due_in_s,
+            due_in_s=_due_in_s(reading, attempt),
             children=[(each.id, each.state) for each in children],
             asked=[command.id for command in asked],
             hidden=len(own) + len(asked_of_own) - len(children) - len(asked),
             child=child,
             depends_on=_depends_on(plan, attempt),
             awaits=reading.awaits.get(attempt.id),
+            asks=reading.asks.get(attempt.id),
             given_back=_given_back(reading.attempts[run.id], attempt),
             progress=attempt.progress,
             is_stream=attempt.is_stream,
@@ -200,6 +201,14 @@ class Family:
             pools=reading.pools.get(attempt.id, ()),
             elements=reading.elements.get(attempt.id),
         )
+
+
+def _due_in_s(reading: RunReading, attempt: TaskRun) -> float | None:
+    """The rest of its wait for a time, or for an answer."""
+    asks = reading.asks.get(attempt.id)
+    if asks is None:
+        return attempt.due_in_s
+    return None if asks.due_at is None else (asks.due_at - reading.now).total_seconds()
 
 
 def _queued_s(reading: RunReading, attempt: TaskRun) -> float:

@@ -209,7 +209,8 @@ def _unfinished(run: RunFacts, name: str) -> Why:
     if running:
         lost = next((task for task in running if task.worker_gone), None)
         rests = next((task for task in running if WorkflowState.PAUSE in dict(task.children).values()), None)
-        first = lost or rests or _not_ready(running) or max(running, key=lambda task: task.since_s or 0)
+        asks = next((task for task in running if task.asks is not None), None)
+        first = lost or rests or asks or _not_ready(running) or max(running, key=lambda task: task.since_s or 0)
         more = f" {len(running)} of its tasks run." if len(running) > 1 else ""
         answer = why_running(first)
         return Why(f"{name} waits for {first.name}.{more} {answer.sentence}", answer.do)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dao.pools.pool_readings import PoolReading
 from dao.runs.rows import Elements
+from dao.tasks.approvals import Approval
 from model.choices import StartWhen
 from model.cluster.slots import Slot
 from model.runs.looks import Looks
@@ -102,10 +103,10 @@ class TaskFacts:
     `due_in_s` is the rest of a wait for `wait_reason`. `not_begun` is why it has no attempt. `children` are the runs
     that it represents, `asked` the commands of those that no master has begun, `hidden` the number of both that may not
     be named, and `child` the answer for the most important one. `depends_on` is what a DEPENDENT task depends on, in
-    words, and `awaits` the first of it that is not met. `given_back` is why a worker did not begin the previous
-    attempt. `choice` says which branch was chosen and why: by this task, or by the one for which it is skipped.
-    `progress` is what it reported last. `pools` are those of
-    which it needs resources. A stream has ended `retries` times in a row, the last time with `last_exit_code`;
+    words, and `awaits` the first of it that is not met; `asks` is what an APPROVAL task asks. `given_back` is why a
+    worker did not begin the previous attempt. `choice` says which branch was chosen and why: by this task, or by the
+    one for which it is skipped. `progress` is what it reported last. `pools` are those of which it needs resources. A
+    stream has ended `retries` times in a row, the last time with `last_exit_code`;
     `is_ready` is what its readiness probe found, None without one. `restart` is set while it is to be restarted.
     `loss_is_final`: no other attempt follows one whose worker was lost. `rule` is its start rule, `never`
     whether that will not be met, `unmet` a clause about the rule, or the task, for which it is skipped. `closes`: it
@@ -134,6 +135,7 @@ class TaskFacts:
     child: Why | None = None
     depends_on: Sequence[str] = ()
     awaits: str | None = None
+    asks: Approval | None = None
     given_back: str | None = None
     queued_s: float = 0
     idle_s: float = 0

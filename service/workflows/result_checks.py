@@ -10,13 +10,14 @@ from model.definitions.problems import Problem
 from model.definitions.result_references import before, names_in
 from model.definitions.workflow import TaskSpec, WorkflowSpec
 from model.ids import TaskCode
+from model.logic.approval import ANSWERED_BY, APPROVAL
 from model.logic.catalog import LOGIC_TYPES
 from model.logic.dynamic import OUTPUT, own_output
 from model.near import cure_of, nearest
 from model.parameters.parameters import references
 from model.parameters.results import SHORT_NAME, bases, may_be_more, named_task, names_task_by_quotes, quoted, written
 
-_GIVE_NOTHING = {*LOGIC_TYPES} - {"SUB_PROCESS", "DYNAMIC"}
+_GIVE_NOTHING = {*LOGIC_TYPES} - {"SUB_PROCESS", "DYNAMIC", APPROVAL}
 
 
 def wrong_results(spec: WorkflowSpec) -> Iterator[Problem]:
@@ -92,11 +93,14 @@ def _without(giver: TaskSpec, rest: str) -> str | None:
     outs = [param.name for param in giver.local_params if param.direct is Direct.OUT]
     if not outs and giver.type == "DYNAMIC":
         outs = [OUTPUT, own_output(giver.name)]
+    if not outs and giver.type == APPROVAL:
+        outs = [*giver.params.get("form", ()), ANSWERED_BY]
     if not outs or any(base in outs for base, _ in bases(rest)):
         return None
     near = nearest(rest, outs)
     cure = f"did you mean {written(giver.name, near)}?" if near else f"it passes on {', '.join(outs)}"
-    return f'task "{giver.name}" has no such OUT parameter; {cure}'
+    what = "field in its form" if giver.type == APPROVAL else "OUT parameter"
+    return f'task "{giver.name}" has no such {what}; {cure}'
 
 
 def _declared(spec: WorkflowSpec) -> Mapping[str, None]:

@@ -47,10 +47,11 @@ async def _asked(client: Client, code: int, request: requests.StartRun) -> dict[
         if name in declared and value and not is_open(value, given=True) and misfit_of(name, declared[name], value):
             return {}
     missing = lacking(declared, {**saved.spec.params, **request.params})
-    return {name: _ask(name, declared[name]) for name in missing}
+    return {name: ask(name, declared[name]) for name in missing}
 
 
-def _ask(name: str, declared: Declaration) -> str:
+def ask(name: str, declared: Declaration) -> str:
+    """A value that the person gives, and that fits."""
     if declared.description:
         typer.echo(declared.description, err=True)
     is_secret = declared.type is ParameterType.SECRET

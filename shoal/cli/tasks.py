@@ -10,7 +10,7 @@ from model.errors import Refused
 from model.runs.states import TaskState, WorkflowState
 from service.runs import attempts, control, requests, showing
 from service.words import duration, plain
-from shoal.cli import output, streams
+from shoal.cli import approvals, output, streams
 from shoal.cli.completion import complete_run
 from shoal.cli.filters import Filters
 from shoal.cli.invocation import Invocation
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def add_to(app: typer.Typer) -> None:
     """Add the group `task`."""
-    group = new_group(app, "task", "Tasks of all runs: list, force a success, restart streams.")
+    group = new_group(app, "task", "Tasks of all runs: list, answer an approval, force a success, restart streams.")
     verb(
         group,
         "shoal task list --state failure --since 1d",
@@ -33,6 +33,7 @@ def add_to(app: typer.Typer) -> None:
         name="list",
     )(list_all)
     verb(group, "shoal task mark 1042/load --success", "shoal task mark @failed/load --success")(mark)
+    approvals.add_to_tasks(group)
     streams.add_to_tasks(group)
 
 

@@ -76,6 +76,8 @@ ROWS: Mapping[str, Row] = {
     "restart_streams": Row({"id": "run"}, {}),
     "rebalance_streams": Row(body={}),
     "force_task_success": TASK,
+    "list_approvals": ALL_OF_THEM,
+    "answer_approval": Row({"id": "task"}, {"answer": "APPROVE"}),
     "explain_run": RUN,
     "change_runs": Row(body={"action": "STOP", "ids": ["<run>"], "dry_run": False}, skips_hidden=True),
     "get_operation": Row({"id": "operation"}),

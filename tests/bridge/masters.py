@@ -20,7 +20,7 @@ from dao.runs.children import NewChild, Unmade
 from dao.runs.dependencies import BEGINNING, DependentEnd, Happened, Span
 from dao.runs.triggers import DatasetUpdate
 from dao.runs.workflow_instances import InstanceEnd
-from dao.tasks import lost_tasks, past_attempts, task_events, task_instances, task_timers
+from dao.tasks import approvals, lost_tasks, past_attempts, task_events, task_instances, task_timers
 from dao.tasks.task_instances import NewTask
 from model.choices import Priority
 from model.cluster.nodes import NodeKind
@@ -275,10 +275,13 @@ async def clean_up(p: Program) -> None:
         await p.call(task_timers.queue_due, 100, only=[*p.some(waits, 1), NO_TASK][0])
         late = await p.call(task_timers.undispatched, 100, [TaskInstanceId(1)])
         await p.call(task_timers.fail_undispatched, 100, only=[*p.some(late, 1), NO_TASK][0])
+        unanswered = await p.call(approvals.due, 100, [TaskInstanceId(1)])
+        await p.call(approvals.end_late, 100, only=[*p.some(unanswered, 1), NO_TASK][0])
     await p.call(task_timers.queue_due, 100, without=[TaskInstanceId(1)])
     await p.call(task_timers.fail_undispatched, 100, without=[TaskInstanceId(1)])
     await p.call(task_timers.queue_due, 100)
     await p.call(task_timers.fail_undispatched, 100)
+    await p.call(approvals.end_late, 100)
     await p.call(task_timers.resume, 100)
     await p.call(task_timers.next_due_in_s)
 

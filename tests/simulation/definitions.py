@@ -49,6 +49,8 @@ TRIGGERING = range(MAPPED.stop, MAPPED.stop + 3)
 """The tasks of those after these update datasets."""
 TRIGGERED = range(TRIGGERING.stop, TRIGGERING.stop + 4)
 """Those after these are started by the ends of those before them, and by datasets."""
+ASKING = range(TRIGGERED.stop, TRIGGERED.stop + 3)
+"""Those after these begin with an APPROVAL task."""
 STREAM_POOLS = {"s": 6}
 """How many resources the pools have that only they need. What they have of another is less than all."""
 
@@ -75,6 +77,8 @@ def specs() -> dict[int, WorkflowSpec]:
     every |= {code: _mapped(Random(f"{code} elements")) for code in MAPPED}
     every |= {code: _updating(Random(f"{code} updates"), ("d0", "d1")) for code in TRIGGERING}
     every |= {code: _triggered(code) for code in TRIGGERED}
+    late = dict(zip(ASKING, ("FAIL", "SKIP", "APPROVE"), strict=True))
+    every |= {code: _asking(on_timeout) for code, on_timeout in late.items()}
     return {code: WorkflowSpec.parse(given) for code, given in every.items()}
 
 
@@ -343,6 +347,12 @@ def _triggered(code: int) -> dict[str, Any]:
     ]
     updates = ("d1",) if code == TRIGGERED[2] else ("d9",)
     return _updating(Random(f"{code} updates"), updates) | {"triggers": triggers[code - TRIGGERED[0]]}
+
+
+def _asking(on_timeout: str) -> dict[str, Any]:
+    params = {"text": "go on?", "form": {"comment": ""}, "timeout": 0.08, "on_timeout": on_timeout}
+    then = {"name": "t1", "type": "SHELL", "params": {"script": "true"}, "after": ["t0"]}
+    return {"tasks": [{"name": "t0", "type": "APPROVAL", "params": params}, then]}
 
 
 def _nested(code: int) -> tuple[int, dict[str, Any]]:

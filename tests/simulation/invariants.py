@@ -14,6 +14,7 @@ from dao.runs.failover import SOON_MIN, TAKEOVERS_MAX
 from model.cluster.nodes import Heartbeat, NodeState
 from model.runs.command_moves import URGENT, CommandType
 from model.runs.states import TaskState, WorkflowState
+from tests.simulation.approval_invariants import ApprovalInvariants
 from tests.simulation.closing_invariants import ClosingInvariants
 from tests.simulation.date_invariants import DateInvariants
 from tests.simulation.duty_invariants import DutyInvariants
@@ -58,6 +59,7 @@ class Invariants:
         self._started = StartedInvariants(self._broken)
         self._elements = ElementInvariants(self._broken)
         self._triggers = TriggerInvariants(self._broken)
+        self._approvals = ApprovalInvariants(self._broken)
         self.server: Server
         self.is_innocent: Callable[[int], bool] = lambda _: False
         self.on_beat: Callable[[int], None] = lambda _: None
@@ -69,6 +71,7 @@ class Invariants:
         self.server = self._pools.server = self.duties.server = self._starts.server = self._closing.server = server
         self._lines.server = self._dates.server = self._started.server = self._elements.server = server
         self._triggers.server = server
+        self._approvals.server = server
 
     # ------------------------------------------------------------------------------------------- each commit
 
@@ -133,6 +136,7 @@ class Invariants:
         self._started.committed(changes)
         self._elements.committed(changes)
         self._triggers.committed(changes)
+        self._approvals.committed(changes)
         self._streams(changes, began_s)
 
     def _streams(self, changes: Sequence[Change], began_s: float) -> None:

@@ -39,7 +39,6 @@ NOT_SIMULATED = {
             "dao.checks.table_checks.find",
             "dao.commands.queue_listings.queue_by_group",
             "dao.alerts.alerts.delete_old",
-            "dao.alerts.alerts.insert",
             "dao.alerts.alerts.nodes_were_lost",
             "dao.alerts.alerts.pending",
             "dao.alerts.alerts.tasks_take_too_long",

@@ -14,7 +14,7 @@ from model.choices import ExecutionType
 from model.ids import WorkflowCode
 from model.runs.command_moves import RERUNNING, CommandType
 from model.runs.states import WorkflowState
-from tests.simulation import streams
+from tests.simulation import approvals, streams
 from tests.simulation.definitions import (
     CLOSING,
     COUNT,
@@ -112,6 +112,7 @@ def arrange(world: World) -> None:
         fill_dates(world, dates)
     _look(world)
     streams.arrange(world, partial(ask, world))
+    approvals.arrange(world, partial(ask, world), 0.15)
     loop.in_world(FAULTS_S + 5, _resume_children, world)
 
 

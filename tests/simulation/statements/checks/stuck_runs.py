@@ -55,7 +55,7 @@ def _is_under_way(tx: Transaction, run: Values, task: Values) -> bool:
     if task.state in (T.QUEUED, T.DISPATCH, T.DELAY_EXECUTION):
         return True
     return task.state is T.RUNNING_EXECUTION and (
-        task.worker_id is not None or task.type == "DEPENDENT" or _has_child(tx, run, task)
+        task.worker_id is not None or task.type in ("DEPENDENT", "APPROVAL") or _has_child(tx, run, task)
     )
 
 

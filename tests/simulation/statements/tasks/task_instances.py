@@ -91,7 +91,7 @@ def halt(
         state, reason = halts[id_]
         for row, task in tx.of_key(tx.server.tasks, id_):
             in_master = task.state is T.RUNNING_EXECUTION and task.worker_id is None
-            ends_at_once = in_master and (task.type == "DEPENDENT" or id_ in abandoned)
+            ends_at_once = in_master and (task.type in ("DEPENDENT", "APPROVAL") or id_ in abandoned)
             if task.state in (T.QUEUED, T.DELAY_EXECUTION) or ends_at_once:
                 tx.update(row, state=state, ended_s=tx.server.now_s, reason=reason)
                 ended.append((id_, AttemptEnd(task.task_code, task.attempt, state)))

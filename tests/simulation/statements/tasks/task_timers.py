@@ -10,7 +10,7 @@ from model.runs.queue_places import QueuedAttempt
 from model.runs.states import TaskState, WaitReason
 from model.time.durations import said_duration
 from tests.simulation.statements.rows import note_owners, tell_event
-from tests.simulation.statements.tasks import requeue
+from tests.simulation.statements.tasks import approvals, requeue
 from tests.simulation.tables import Row, Transaction, Values
 
 T = TaskState
@@ -78,6 +78,7 @@ def times_s(tx: Transaction) -> list[float]:
     """When something is to be done with each attempt that waits for a time or, with a limit, for a worker."""
     tasks = [task for _, task in tx.scan(tx.server.tasks.unfinished)]
     waiting = [task.due_s for task in tasks if task.state is T.DELAY_EXECUTION]
+    waiting += [task.due_s for _, task in approvals.limited(tx)]
     return waiting + [t.dispatch_by_s for t in tasks if t.state is T.QUEUED and t.dispatch_by_s is not None]
 
 
