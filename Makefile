@@ -12,7 +12,7 @@ PIP := PYTHONUNBUFFERED=1 $(PYTHON) -m pip --python $(BIN)/python --disable-pip-
 # Of what pip says only the names, as they come; bash, since an awk may wait for its whole input.
 NAMES := | { while read -r word name _; do if [ "$$word" = Collecting ]; then printf ' %s' "$${name%%[=<>~;]*}"; fi; done; echo; }
 COMMA := ,
-KNOWN_EXTRAS := duckdb mysql k8s otel s3 spark
+KNOWN_EXTRAS := duckdb mysql k8s oidc otel s3 spark
 PAGE := api/page/index.html
 PAGE_SOURCES := $(shell find ui -name node_modules -prune -o -name dist -prune -o -type f ! -name schema.d.ts -print) docs/reference/openapi.json
 LOCK := $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
@@ -22,7 +22,7 @@ LOCK := $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
 
-setup: $(VENV)/.ready $(if $(EXTRAS),$(VENV)/.ready-with-$(EXTRAS)) ## Install Shoal into .venv; EXTRAS=duckdb,mysql,k8s,otel,s3,spark for what needs more.
+setup: $(VENV)/.ready $(if $(EXTRAS),$(VENV)/.ready-with-$(EXTRAS)) ## Install Shoal into .venv; EXTRAS=duckdb,mysql,k8s,oidc,otel,s3,spark for what needs more.
 	@printf '%s\n' 'Shoal is installed in $(VENV). `shoal` from any folder, in this shell:' \
 	  '  export PATH="$(CURDIR)/$(BIN):$$PATH"' 'Then everything on this machine, PostgreSQL included:' '  shoal up'
 

@@ -36,7 +36,7 @@ def test_setup_installs_several_extras_at_the_versions_of_the_lock() -> None:
 def test_an_extra_that_is_none_is_refused_with_those_there_are() -> None:
     done = would("setup", "EXTRAS=mysql,nix")
     assert done.returncode == 2
-    assert 'there is no extra "nix"; there are: duckdb mysql k8s otel s3 spark' in done.stderr
+    assert 'there is no extra "nix"; there are: duckdb mysql k8s oidc otel s3 spark' in done.stderr
 
 
 def test_setup_ends_with_the_next_step() -> None:

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from model.errors import Refused
-from model.logic.approval import FormField
+from model.logic import approval
 from model.runs.states import TaskState
 from service.runs import approvals, requests, showing
 from service.words import plain
-from shoal.cli import output
-from shoal.cli.asked_values import ask
+from shoal.cli import asked_values, output
 from shoal.cli.completion import complete_run
 from shoal.cli.invocation import Invocation
 from shoal.cli.listing import Field, Listing
@@ -82,8 +81,8 @@ async def _missing(client: Client, id_: int, given: dict[str, str]) -> dict[str,
     """What the person at the terminal gives for required values that are missing."""
     waiting = await _waiting(client, approvals.ApprovalQuery.read(), 100_000)
     fields = next((each.form for each in waiting if each.task_instance_id == id_), ())
-    asked = {each.name: FormField(**each.model_dump(exclude={"name", "allowed"})) for each in fields}
-    return {name: ask(name, each) for name, each in asked.items() if each.required and not given.get(name, each.value)}
+    asked = {each.name: approval.FormField(**each.model_dump(exclude={"name", "allowed"})) for each in fields}
+    return {name: asked_values.ask(name, each) for name, each in asked.items() if each.required and not given.get(name, each.value)}
 
 
 async def _waiting(client: Client, asked: approvals.ApprovalQuery, limit: int) -> list[WaitingApproval]:

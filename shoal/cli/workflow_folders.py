@@ -11,8 +11,7 @@ import typer
 
 from model.errors import NotFound, Refused
 from service.words import plain
-from service.workflows.folder_sync import sync_workflows
-from service.workflows.requests import SyncFiles
+from service.workflows import folder_sync, requests
 from shoal import workflow_files
 from shoal.cli import exit_codes
 from shoal.cli.invocation import Invocation
@@ -78,7 +77,7 @@ async def _synced(
     call: Invocation, folder: Path, origin: str | None, *, prune: bool, dry_run: bool, force: bool
 ) -> SyncedAnswer:
     files = [{"name": name, "content": content} for name, content in workflow_files.read_texts(_files_of(folder))]
-    body = SyncFiles.read(
+    body = requests.SyncFiles.read(
         files=files,
         origin=origin or _name_of(folder),
         commit=_commit_of(folder),
@@ -87,7 +86,7 @@ async def _synced(
         force=force,
     )
     async with call.client() as client:
-        answer = await client.ask(sync_workflows, body)
+        answer = await client.ask(folder_sync.sync_workflows, body)
     if call.as_json:
         print_json(answer_fields(answer))
     return answer

@@ -44,6 +44,7 @@ LITERALS = {
 """What a statement with that fence must say."""
 
 FENCES = {
+    "approvals._END_LATE": STATE,
     "duties._ADD": NEW,
     "duties._DELETE_OLD": TAKEN,
     "duties._END": TAKEN,

@@ -24,6 +24,7 @@ PARAMS: dict[str, dict[str, Any]] = {
     "DEPENDENT": {"groups": [{"items": [{"workflow": "x", "cycle": "today"}]}]},
     "SWITCH": {"cases": [{"when": "true", "then": "end"}]},
     "CONDITIONS": {"when": {"begin": "SUCCESS"}, "on_success": "end"},
+    "APPROVAL": {"text": "may it go on?"},
 }
 
 

@@ -18,6 +18,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "DEPENDENT": {"groups": [{"items": [{"workflow": "w", "cycle": "today"}]}]},
     "SWITCH": {"cases": [{"when": "${n} > 5", "then": "after"}], "default": "other"},
     "CONDITIONS": {"when": {"before": "SUCCESS"}, "on_success": "after", "on_failure": ["other"]},
+    "APPROVAL": {"text": "load ${n} rows?", "form": {"rows": {"type": "INTEGER", "required": True}}, "users": ["ada"]},
 }
 
 
@@ -57,6 +58,17 @@ def test_what_is_right_has_no_sentence(type_: str) -> None:
         ("SWITCH", {"cases": [{"when": "${n} >", "then": "after"}]},
          'case 1, ${n} >: it cannot be read; write it like ${a} > 5 && "${b}" == "x"'),
         ("SWITCH", {"cases": [{"when": "true", "then": []}]}, 'field "cases.1.then": must have at least 1 item, not 0'),
+        ("APPROVAL", {"text": None}, 'the field "text" is missing; add it'),
+        ("APPROVAL", {"form": {"key": {"type": "SECRET"}}},
+         'field "form": "key" is SECRET, and an answer is stored in clear; choose another type'),
+        ("APPROVAL", {"form": {"rows": {"type": "INTEGER", "value": "many"}}},
+         'form: parameter "rows" is INTEGER and must be a whole number such as 42; it is "many"'),
+        ("APPROVAL", {"form": {"answered_by": "x"}},
+         'form: "answered_by" is the result that names who approved; choose another name'),
+        ("APPROVAL", {"timeout": "1h", "on_timeout": "APPROVE"},
+         'form: "rows" is required, and nobody gives it when the timeout approves; give it a default, or choose '
+         "another on_timeout"),
+        ("APPROVAL", {"on_timeout": "SKIP"}, "on_timeout: SKIP needs a timeout; add one, such as timeout: 8h"),
         ("CONDITIONS", {"when": {"befor": "SUCCESS"}},
          'it asks for "befor", which does not come directly before it; did you mean "before"?'),
         ("CONDITIONS", {"when": {"before": "KILL"}}, "field \"when.1.items.1.status\": must be 'SUCCESS' or 'FAILURE'"),
