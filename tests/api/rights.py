@@ -110,6 +110,7 @@ ROWS: Mapping[str, Row] = {
     "diff_workflow_versions": Row({"code": "workflow"}, query={"older": 1, "newer": 1}),
     "export_workflow": DEFINITION,
     "apply_workflows": Row(body={"files": FILES}, is_of_any=True),
+    "sync_workflows": Row(body={"files": FILES, "origin": "shop"}, is_of_any=True),
     "validate_workflows": Row(body={"files": FILES}, is_of_any=True),
     "diff_workflow_files": Row({"code": "workflow"}, {"files": FILES}),
     "put_workflow": Row({"code": "workflow"}, {"yaml": "name: w"}),

@@ -44,7 +44,12 @@ async def test_every_type_of_task_reads_a_large_value_as_a_small_one(cluster: Cl
         {"name": "flat", "type": "SHELL", "params": {"script": f"{COUNT} $SHOAL_FILE_rows"}},
         {"name": "unnamed", "type": "SHELL", "params": {"script": "env | grep -c r[o]ws || true"}},
         {"name": "python", "type": "PYTHON", "params": {"script": "import json; print(len(json.loads(${load.rows})))"}},
-        {"name": "part", "type": "SHELL", "params": {"script": "echo ${load.rows[-1].name} $SHOAL_VALUE_BYTES_MAX"}},
+        {
+            "name": "part",
+            "type": "SHELL",
+            "params": {"script": "echo ${name} $SHOAL_VALUE_BYTES_MAX"},
+            "local_params": {"name": {"type": "TEXT", "value": "${load.rows[-1].name}"}},
+        },
         {
             "name": "choose",
             "type": "SWITCH",

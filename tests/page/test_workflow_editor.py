@@ -81,7 +81,9 @@ def test_a_workflow_is_drawn_published_and_run(open_page: OpenPage) -> None:
 
     page.get_by_role("button", name="Run", exact=True).click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Other values").fill("who: Bob")
+    dialog.get_by_role("button", name="Parameter", exact=True).click()
+    dialog.get_by_label("name", exact=True).fill("who")
+    dialog.get_by_label("Value of who").fill("Bob")
     dialog.get_by_role("button", name="Run", exact=True).click()
     page.wait_for_url("**/runs/*")
 

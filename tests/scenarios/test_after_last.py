@@ -60,7 +60,7 @@ async def test_it_waits_until_the_failed_one_before_is_repeated_with_success(eng
     second = await due(engine, code, SECOND)
     await waits(engine, second)
     if how == "forced":
-        await command_line(engine)("mark", f"{first}/work", "--success")
+        await command_line(engine)("task", "mark", f"{first}/work", "--success")
     if how == "again":
         dates = {"backfill": {"dates": [FIRST]}}
         first = await engine.begin(code, "COMPLEMENT_DATA", params=dates)
@@ -106,7 +106,7 @@ async def test_to_go_on_without_the_date_before_its_gate_is_forced(engine: Engin
     await waits(engine, second)
     await engine.change("STOP", second)
     await engine.end(second)
-    await command_line(engine)("mark", f"{second}/{GATE}", "--success")
+    await command_line(engine)("task", "mark", f"{second}/{GATE}", "--success")
     await engine.change("RECOVER_SUSPENDED_PROCESS", second)
     await ends(engine, second, "SUCCESS")
 

@@ -72,7 +72,7 @@ async def test_it_is_listed_explained_and_approved(shoal: CommandLine) -> None:
     shown = await eventually(lambda: _log(shoal, task.replace("release", "tell")), within_s=30)
     assert "60 fine" in shown
     assert "Nothing waits for an answer." in (await shoal("task", "approvals")).out
-    assert "answer_approval" in (await shoal("audit", "--limit", "5")).out
+    assert "answer_approval" in (await shoal("user", "audit", "--limit", "5")).out
 
 
 async def _log(shoal: CommandLine, task: str) -> str:
