@@ -79,7 +79,8 @@ async def test_a_node_that_waits_for_its_database_lives_and_is_not_ready(cluster
 
 async def test_a_node_that_waits_for_a_person_says_so_until_that_person_has_looked(cluster: Cluster) -> None:
     cluster.rows("INSERT INTO went_back (node, why) VALUES ('m1', 'why')")
-    nodes = [cluster.begin(role, {}) for role in ("master", "worker")]
+    folder = {"SHOAL_WORKER__FOLDER": str(cluster.folder / "worker")}
+    nodes = [cluster.begin(role, folder) for role in ("master", "worker")]
     for node in nodes:
         await eventually(lambda node=node: node.events("metrics_served"), within_s=60)
         await eventually(lambda node=node: "after: shoal db restored" in str(ready(node)), within_s=60)
