@@ -27,6 +27,11 @@ TITLES: Mapping[str, str] = {
 }
 
 DETAILS: Mapping[str, str] = {
+    "a rejected task has no results; leave the values out": "被拒绝的任务没有结果；请不要填写值",
+    "a rejection needs a reason, which becomes that of the task; give one": "拒绝需要理由，它会成为任务的原因；请填写",
+    "workflows were changed at the same moment; nothing is saved, sync again": (
+        "工作流在同一时刻被更改；未保存任何内容，请重新同步"
+    ),
     "no log store is set here; set log_store.url as the workers have it": (
         "此处未设置日志存储；请将 log_store.url 设置为与工作节点相同的值"
     ),

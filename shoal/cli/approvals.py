@@ -82,7 +82,11 @@ async def _missing(client: Client, id_: int, given: dict[str, str]) -> dict[str,
     waiting = await _waiting(client, approvals.ApprovalQuery.read(), 100_000)
     fields = next((each.form for each in waiting if each.task_instance_id == id_), ())
     asked = {each.name: approval.FormField(**each.model_dump(exclude={"name", "allowed"})) for each in fields}
-    return {name: asked_values.ask(name, each) for name, each in asked.items() if each.required and not given.get(name, each.value)}
+    return {
+        name: asked_values.ask(name, each)
+        for name, each in asked.items()
+        if each.required and not given.get(name, each.value)
+    }
 
 
 async def _waiting(client: Client, asked: approvals.ApprovalQuery, limit: int) -> list[WaitingApproval]:

@@ -19,7 +19,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from model.errors import Refused, Unavailable
+from model.errors import Refused
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.logs.name import LogName
 from model.logs.signature import LIVES_S, TIME_HEADER, signed
@@ -216,6 +216,6 @@ def test_a_workers_key_is_made_once_and_its_owners_alone(tmp_path: Path) -> None
 async def test_a_taken_port_is_told(root: Path) -> None:
     first = LogService(root, KEY)
     await first.start()
-    with pytest.raises(Unavailable, match=r"^logs cannot be served on .+ worker\.log_port$"):
+    with pytest.raises(Refused, match=r"^logs cannot be served on .+ worker\.log_port$"):
         await LogService(root, KEY, port=first.address[1]).start()
     await first.stop()
