@@ -100,7 +100,7 @@ async def test_only_what_came_from_the_folder_is_deleted(shoal: CommandLine, flo
         f"workflow diff {flows}/",
         f"workflow sync {flows} --prune",
         "workflow list --json",
-        "audit --json",
+        "user audit --json",
     )
     assert [each["what"] for each in kept.json["workflows"]] == ["same"]
     assert (dry.code, dry.out.splitlines()) == (1, ["same     default/a", "deleted  default/b"])
