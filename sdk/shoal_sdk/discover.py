@@ -53,6 +53,8 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
 def _imported(file: Path) -> ModuleType:
     root = import_root(file)
     name = ".".join(file.relative_to(root).with_suffix("").parts)
+    # Python trusts compiled code whose source has the same second and size: an edit could be deployed as it was before.
+    sys.dont_write_bytecode = True
     if str(root) not in sys.path:
         sys.path.insert(0, str(root))
     known = sys.modules.get(name)

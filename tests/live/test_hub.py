@@ -60,14 +60,15 @@ async def sql(database: Database, statement: str, changes: Changes | None = None
     return None if found is None else int(found)
 
 
-async def run_of(database: Database, project: str) -> int:
-    """A run of a workflow of this project, inserted and announced."""
+async def run_of(database: Database, project: str, *, is_announced: bool = True) -> int:
+    """A run of a workflow of this project, inserted; announced unless it is there before anybody listens."""
     code = await sql(
         database, "INSERT INTO workflow_definition (project, name) VALUES (:p, 'w') RETURNING code", p=project
     )
     async with database.writing() as connection:
         run = int((await connection.execute(text(RUN), {"n": code, "code": code})).scalar_one())
-        await changed(connection, Changes(runs={run}))
+        if is_announced:
+            await changed(connection, Changes(runs={run}))
     return run
 
 
@@ -95,7 +96,7 @@ async def test_a_change_of_a_run_reaches_those_who_may_see_its_project_and_nobod
 
 
 async def test_a_listener_of_one_run_gets_that_run_alone(hub: Hub, database: Database) -> None:
-    run = await run_of(database, "p")
+    run = await run_of(database, "p", is_announced=False)
     with (
         hub.listen([f"run:{run}"], allowed=frozenset({"p"})) as a,
         hub.listen([f"run:{run}"], allowed=frozenset({"q"})) as b,
@@ -156,7 +157,7 @@ async def test_definitions_and_their_schedules_are_events_and_a_deleted_one_is_a
 
 
 async def test_more_runs_than_a_page_shows_are_a_resync_of_all_runs_alone(hub: Hub, database: Database) -> None:
-    run = await run_of(database, "p")
+    run = await run_of(database, "p", is_announced=False)
     with hub.listen(["runs", f"run:{run}"]) as listening, heard(listening) as got:
         await sql(database, "SELECT 1", Changes(runs=set(range(1, RUNS_MAX + 2))))
         await eventually(lambda: got.kinds == ["resync", "run"])
@@ -289,7 +290,7 @@ def test_a_topic_that_does_not_exist_is_refused(topics: list[str]) -> None:
 
 
 async def test_five_hundred_listeners_that_read_late_cost_little_memory(hub: Hub, database: Database) -> None:
-    run = await run_of(database, "p")
+    run = await run_of(database, "p", is_announced=False)
     with ExitStack() as stack:
         tracemalloc.start()
         try:

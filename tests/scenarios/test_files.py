@@ -94,8 +94,8 @@ async def test_what_is_wrong_with_files_is_said_before_anything_is_saved(engine:
         "{name: a, type: SHELL, files: [../x], params: {script: ls}}": '".." in it',
         "{name: a, type: SHELL, params: {script: {file: /etc/passwd}}}": "is absolute",
     }.items():
-        assert said in await apply(engine, here, "wrong", task, fails=True), task
-    assert "wrong" not in await shoal(engine, "workflow", "list")
+        assert said in await apply(engine, here, "never_saved", task, fails=True), task
+    assert "never_saved" not in await shoal(engine, "workflow", "list")
     (here / "linked").mkdir()
     (here / "linked" / "hosts").symlink_to("/etc/hosts")
     (here / "linked" / "same").symlink_to(here / "linked" / "hosts")
