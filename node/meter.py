@@ -43,7 +43,7 @@ class Meter:
         if Measure.MEMORY in self._wanted:
             yield Measure.MEMORY, self._memory()
         if Measure.LOAD in self._wanted:
-            yield Measure.LOAD, load_a_core()
+            yield Measure.LOAD, _load_now_a_core()
         if Measure.CPU in self._wanted and (used := self._cpu()) is not None:
             yield Measure.CPU, used
         if Measure.FREE_DESCRIPTORS in self._wanted:
@@ -74,6 +74,17 @@ def load_a_core() -> float:
         return os.getloadavg()[0] / _cores()
     except OSError:
         return 0.0
+
+
+def _load_now_a_core() -> float:
+    """The load average, or what it counts at this moment if that is less: the average remembers what is over."""
+    average = load_a_core()
+    try:
+        lines = Path("/proc/stat").read_text("ascii").splitlines()
+    except (OSError, ValueError):
+        return average
+    counts = [int(line.split()[1]) for line in lines if line.startswith(("procs_running ", "procs_blocked "))]
+    return min(average, sum(counts) / _cores()) if counts else average
 
 
 def _free_descriptors() -> float:

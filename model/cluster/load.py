@@ -33,7 +33,7 @@ class Measure(StrEnum):
     CPU = "CPU"
     """The used share of the CPUs."""
     LOAD = "load"
-    """One-minute load average per core."""
+    """Processes per core that run or wait for the disk: in the last minute and still now."""
     MEMORY = "memory"
     """The used share of the memory."""
     DISK = "disk"

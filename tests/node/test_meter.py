@@ -45,6 +45,13 @@ def test_a_core_that_is_kept_busy_is_seen(tmp_path: Path) -> None:
     assert meter.measure()[Measure.CPU] >= 0.4 / (os.cpu_count() or 1)
 
 
+@pytest.mark.parametrize("average", [0.0, 1e6])
+def test_a_load_that_is_over_counts_no_longer(average: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (average,) * 3)
+    found = Meter([Measure.LOAD], None).measure()[Measure.LOAD]
+    assert 0 <= found <= min(average, 10_000), "never that many processes run"
+
+
 def test_a_quota_counts_instead_of_the_machine(tmp_path: Path) -> None:
     group, process = tmp_path / "cgroup", tmp_path / "proc"
     group.mkdir()
