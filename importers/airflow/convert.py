@@ -208,7 +208,8 @@ def _variables(flow: Flow) -> None:
             flow.params[name] = default
             continue
         flow.params[name] = {"type": "VARCHAR", "required": True}
-        flow.about.changed("params", f'the parameter "{name}" has no default; a start must give it')
+        say = flow.about.todo if flow.dag.is_group else flow.about.changed
+        say("params", f'the parameter "{name}" has no default; a start must give it')
 
 
 def _say_of_days(flow: Flow, is_third: bool) -> None:
