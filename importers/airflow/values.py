@@ -168,6 +168,8 @@ class Dag:
     notes: list[tuple[int, str]] = field(default_factory=list)
     """What could not be read: line and sentence."""
     doc: str = ""
+    is_third: bool | None = None
+    """Whether its plain schedules have no intervals, as in Airflow 3; None: as its file says."""
     is_group: bool = False
     """Whether it is a group of another DAG, and runs for each element of a list."""
 
