@@ -53,6 +53,10 @@ class Names:
         self._asked.setdefault(kind, {}).setdefault(str(id_), plain(about))
         return self._given.get(kind, {}).get(str(id_)) or None
 
+    def known(self, kind: str, id_: str) -> str | None:
+        """The name behind an id, which nobody is asked for."""
+        return self._given.get(kind, {}).get(id_)
+
     def missing(self) -> int:
         """How many names were asked for and are not there."""
         return sum(not self._given.get(kind, {}).get(id_) for kind, ids in self._asked.items() for id_ in ids)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from importers.passwords import Passwords
-from importers.report import About
+from importers.report import About, without_line
 from service.words import plain
 
 
@@ -39,6 +39,6 @@ class Draft:
         if masked != params:
             self.about.changed("taskParams", "a password in it is not written")
         was = json.dumps(masked, ensure_ascii=False, indent=2, default=str).splitlines()
-        lines = [f"# TODO: {plain(sentence)}", "# It was:", *(f"# {line}" for line in was)]
+        lines = [f"# TODO: {plain(without_line(sentence))}", "# It was:", *(f"# {line}" for line in was)]
         self.type = "SHELL"
         self.params = {"script": "\n".join([*lines, "echo 'TODO: write this task' >&2", "exit 1\n"])}

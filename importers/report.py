@@ -76,7 +76,12 @@ class About:
         self.todo("", sentence)
 
     def _say(self, grade: Grade, field: str, sentence: str) -> None:
-        self.report.say(Line(grade, self.file, self.workflow, self.task, field, sentence))
+        self.report.say(Line(grade, self.file, self.workflow, self.task, field, without_line(sentence)))
+
+
+def without_line(sentence: str) -> str:
+    """A sentence without the number of a line that there is not, such as in a serialized DAG."""
+    return sentence.removeprefix("line 0: ")
 
 
 @dataclass

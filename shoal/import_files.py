@@ -48,9 +48,10 @@ def import_dolphinscheduler(
     return found
 
 
-def import_airflow(inputs: Sequence[Path], out: Path, options: DagOptions) -> Imported:
-    """Import DAG files of Airflow into a folder. Raises as above."""
-    found = import_dags([(str(path), _read(path)) for path in inputs], TaskCatalog(), options)
+def import_airflow(inputs: Sequence[Path], stored: Sequence[Path], out: Path, options: DagOptions) -> Imported:
+    """Import DAG files of Airflow, and files of serialized DAGs, into a folder. Raises as above."""
+    files, others = ([(str(path), _read(path)) for path in paths] for paths in (inputs, stored))
+    found = import_dags(files, TaskCatalog(), options, others)
     _write(found.files, out, None)
     return found
 

@@ -1,4 +1,5 @@
-"""The whole import of DAG files: files in, files and a report out. Nothing of them is run."""
+"""The whole import of DAGs, by their files or as Airflow stores them: files in, files and a report out. Nothing of them
+is run."""
 
 from __future__ import annotations
 
@@ -11,8 +12,9 @@ from pathlib import PurePath
 from typing import Any
 
 from importers import documents
-from importers.airflow import containers, dags, joins, schedules, tasks
+from importers.airflow import dags, joins, schedules, tasks
 from importers.airflow.flow import Flow, workflow_name
+from importers.airflow.inputs import Inputs
 from importers.airflow.reader import Reader
 from importers.airflow.templates import Templates
 from importers.airflow.values import Dag, Function, Operator, Output, Unknown
@@ -22,7 +24,6 @@ from importers.passwords import Hidden, Passwords
 from importers.report import Report
 from service.workflows.workflow_file import TaskTypes
 
-FORM = "DAG file"
 _PULL = re.compile(r"xcom_pull\(([^)]*)\)")
 _NAME_OF_FILE = re.compile(
     r"(?:\w+\.)?Path\(__file__\)\.stem"
@@ -43,40 +44,35 @@ class Options:
 DEFAULTS = Options()
 
 
-def import_dags(files: Sequence[tuple[str, bytes]], types: TaskTypes, options: Options = DEFAULTS) -> Imported:
-    """Import DAG files.
+def import_dags(
+    files: Sequence[tuple[str, bytes]],
+    types: TaskTypes,
+    options: Options = DEFAULTS,
+    stored: Sequence[tuple[str, bytes]] = (),
+) -> Imported:
+    """Import DAGs.
 
     Args:
-        files: name and content of each.
+        files: name and content of each DAG file.
         types: the task types that there are.
         options: what a person asked for.
+        stored: name and content of files with serialized DAGs; of the DAG files they have what is not in these.
     """
-    report, passwords = Report(), Passwords()
-    report.mask = passwords.masked
-    made: list[tuple[Flow, dict[str, Any]]] = []
+    work = Inputs()
     for file, data in files:
-        text = data.decode("utf-8-sig", "replace")
-        about = report.about(file)
-        report.forms[file] = FORM
-        try:
-            reader = Reader(text)
-            passwords.learn(text, set(containers.names_of_secrets(reader.tree)))
-            found = reader.read()
-        except (SyntaxError, ValueError, RecursionError) as error:
-            passwords.learn(text)
-            about.refuse(f"it cannot be read as Python: {error}")
-            report.forms[file] = "none"
-            continue
-        if not found:
-            why = "".join(f"; line {line}: {sentence}" for line, sentence in reader.early)
-            about.refuse(f"no DAG was found in it; one that other files make is imported with these only{why}")
-        for line in reader.unreached() if found else ():
-            about.lost("DAG", f"line {line}: the DAG that is made there is left out: no code that is followed makes it")
-        parents = {
-            child: dag for dag in found for each in dag.tasks if isinstance(child := each.given.get("subdag"), Dag)
-        }
-        flows = [_flow(dag, reader, file, report, passwords, parents) for dag in found]
-        made += [(flow, _content(flow, options)) for flow in flows]
+        work.read(file, data)
+    for file, data in stored:
+        work.read_serialized(file, data)
+    work.say_empty()
+    report, passwords = work.report, work.passwords
+    parents = {
+        child: dag
+        for dag, _, _ in work.found
+        for each in dag.tasks
+        if isinstance(child := each.given.get("subdag"), Dag)
+    }
+    flows = [_flow(dag, reader, file, report, passwords, parents) for dag, reader, file in work.found]
+    made = [(flow, _content(flow, options)) for flow in flows]
     named: dict[str, int] = {}
     written: dict[str, str] = {}
     pools: dict[str, int] = {}
@@ -126,7 +122,7 @@ def _flow(
     top = dag
     while top in parents:
         top = parents[top]
-    intervals = schedules.has_intervals(top, is_third=_is_third(reader))
+    intervals = schedules.has_intervals(top, is_third=_is_third(top, reader))
     if top is not dag:  # only its parent starts it
         dag.given |= dict.fromkeys(schedules.SCHEDULES)
     by_id = {operator.id: name for operator, name in names.items()}
@@ -138,7 +134,7 @@ def _flow(
 
 
 def _content(flow: Flow, options: Options) -> dict[str, Any]:
-    is_third = _is_third(flow.reader)
+    is_third = _is_third(flow.dag, flow.reader)
     dags.convert(flow, is_third=is_third, online=options.online)
     for operator in list(flow.dag.tasks):
         tasks.convert(operator, flow)
@@ -208,7 +204,8 @@ def _variables(flow: Flow) -> None:
             flow.params[name] = default
             continue
         flow.params[name] = {"type": "VARCHAR", "required": True}
-        flow.about.changed("params", f'the parameter "{name}" has no default; a start must give it')
+        say = flow.about.todo if flow.dag.is_group else flow.about.changed
+        say("params", f'the parameter "{name}" has no default; a start must give it')
 
 
 def _say_of_days(flow: Flow, is_third: bool) -> None:
@@ -220,8 +217,10 @@ def _say_of_days(flow: Flow, is_third: bool) -> None:
         flow.about.changed("ds", f"`ds` is the day of the run, as in Airflow 3 without {option}")
 
 
-def _is_third(reader: Reader) -> bool:
-    """Whether a file is written for Airflow 3."""
+def _is_third(dag: Dag, reader: Reader) -> bool:
+    """Whether a DAG is written for Airflow 3."""
+    if dag.is_third is not None:
+        return dag.is_third
     return any(each == "airflow.sdk" or each.startswith("airflow.sdk.") for each in reader.modules)
 
 

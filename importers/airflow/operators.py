@@ -8,9 +8,9 @@ from collections.abc import Callable
 from shlex import quote
 from typing import Any
 
-from importers.airflow import branches, containers, python_tasks, sensors
-from importers.airflow.flow import Args, in_quotes, parameter_name, shown, workflow_name
-from importers.airflow.values import Dag, Dotted, Label
+from importers.airflow import branches, containers, other_dags, python_tasks, sensors
+from importers.airflow.flow import Args, in_quotes, parameter_name, shown
+from importers.airflow.values import Dotted, Label
 from importers.table_names import with_names
 from model.errors import Refused
 from worker.statements.grammar import MYSQL, POSTGRES, SQLITE, STANDARD
@@ -183,29 +183,6 @@ def _request(args: Args) -> dict[str, Any]:
     return found
 
 
-def _trigger(args: Args) -> None:
-    waits = args.flag("wait_for_completion")
-    args.draft.type = "SUB_PROCESS"
-    args.draft.params = {"workflow": workflow_name(args.text("trigger_dag_id")), **({} if waits else {"wait": False})}
-    if given := args.mapping("conf"):
-        args.draft.params["params"] = given
-    args.irrelevant("wait_for_completion", "poke_interval", "allowed_states", "failed_states", "deferrable",
-                    "reset_dag_run", "trigger_run_id", "skip_when_already_exists",
-                    "fail_when_dag_is_paused")  # fmt: skip
-    if args.has("logical_date") or args.has("execution_date"):
-        args.draft.about.changed("logical_date", "the other run has the time of its start")
-        args.irrelevant("logical_date", "execution_date")
-
-
-def _child(args: Args) -> None:
-    """A DAG of the file that is run as a part of another one."""
-    child = args.raw("subdag")
-    if not isinstance(child, Dag) or not child.id:
-        raise Refused(f"its DAG {shown(child)} is not known; write a SUB_PROCESS with the workflow that it is")
-    args.draft.type, args.draft.params = "SUB_PROCESS", {"workflow": workflow_name(child.id)}
-    args.irrelevant("session", "conf", "propagate_skipped_state", "mode", "poke_interval", "timeout")
-
-
 def _http_sensor(args: Args) -> None:
     sensors.waits(args, {"http": _request(args)})
     args.irrelevant("extra_options", "response_error_codes_allowlist")
@@ -226,12 +203,6 @@ def _day_of_week(args: Args) -> None:
             cases.append({"when": f'{no}("${{day}}" in {json.dumps(days)})', "then": after})
     args.draft.fields["local_params"] = {"day": day}
     args.draft.type, args.draft.params = "SWITCH", {"cases": cases}
-
-
-def _marker(args: Args) -> None:
-    args.draft.type = "FAKE"
-    args.draft.about.changed("external_dag_id", "a rerun of it does not run the tasks of the other DAG again")
-    args.irrelevant("external_dag_id", "external_task_id", "execution_date", "logical_date", "recursion_depth")
 
 
 def _spark(args: Args) -> None:
@@ -288,9 +259,10 @@ OPERATORS: dict[str, Convert] = {
     **dict.fromkeys(_SQL_CONNECTIONS, _sql),
     **dict.fromkeys(("HttpOperator", "SimpleHttpOperator"), _http),
     "ExternalTaskSensor": sensors.external_task,
-    "ExternalTaskMarker": _marker,
-    "TriggerDagRunOperator": _trigger,
-    "SubDagOperator": _child,
+    "ExternalTaskMarker": other_dags.marker,
+    "TriggerDagRunOperator": other_dags.trigger,
+    "SubDagOperator": other_dags.child,
+    "@mapped_group": other_dags.mapped_group,
     "FileSensor": sensors.file,
     "SqlSensor": sensors.sql,
     "BashSensor": sensors.bash,

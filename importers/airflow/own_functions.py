@@ -9,10 +9,26 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from importers.airflow import placing
-from importers.airflow.values import Dag, Function, Group, first_of, link, operators_in
+from importers.airflow.values import (
+    ITEM,
+    Dag,
+    Dotted,
+    Function,
+    Group,
+    Operator,
+    Output,
+    Parameter,
+    Unknown,
+    first_of,
+    link,
+    operators_in,
+)
 
 if TYPE_CHECKING:
     from importers.airflow.reader import Reader
+
+_OF_RUNS = ("depends_on_past", "wait_for_downstream")
+"""Arguments of tasks that are about the run before, which only a whole DAG has."""
 
 
 def called(reader: Reader, node: ast.Call, function: Function, given: list[Any], named: dict[str, Any]) -> Any:
@@ -52,6 +68,8 @@ def mapped_group(reader: Reader, node: ast.Call, function: Function, over: Any) 
             elements = [dict(zip(lists, each, strict=True)) for each in product(*lists.values())]
     elif isinstance(over, list | tuple) and all(isinstance(each, dict) for each in over):
         elements = list(over)
+    if elements is None and (made := _group_of_run(reader, node, function, over)) is not None:
+        return made
     if elements is None:
         sentence = "its tasks are left out: make them a workflow, and run that by a DYNAMIC task"
         reader.note(node.lineno, f"the group {function.node.name} is mapped over what only a run knows; {sentence}")
@@ -62,10 +80,42 @@ def mapped_group(reader: Reader, node: ast.Call, function: Function, over: Any) 
         if not reader.round(node.lineno):
             break
         one = replace(function, given={**function.given, "group_id": f"{name}_{place}"})
-        made = called(reader, node, one, [], element)
-        whole.tasks += made.tasks
-        whole.value.append(made.value)
+        group = called(reader, node, one, [], element)
+        whole.tasks += group.tasks
+        whole.value.append(group.value)
     return whole
+
+
+def _group_of_run(reader: Reader, node: ast.Call, function: Function, over: Any) -> Group | None:
+    """A group for each element of results: a DAG of its own, which a task runs. None if it is over something else."""
+    whole = reader.current[-1] if reader.current else None
+    lists = over if isinstance(over, dict) else {}
+    if (
+        whole is None
+        or not whole.id
+        or not lists
+        or not all(isinstance(each, Operator | Output) for each in lists.values())
+    ):
+        return None
+    name = str(function.given.get("group_id", function.node.name))
+    defaults = whole.given.get("default_args")
+    kept = {key: each for key, each in defaults.items() if key not in _OF_RUNS} if isinstance(defaults, dict) else {}
+    params = {key: Parameter(None, {"type": ["string", "null"]}) for key in lists}
+    given = {"dag_id": f"{whole.id}.{name}", "start_date": whole.given.get("start_date"), "default_args": kept}
+    child = Dag({**given, "params": params}, node.lineno, is_group=True)
+    reader.dags.append(child)
+    arguments = _by_name(reader, function, [], {**function.partial, **{key: Output(ITEM, key) for key in lists}})
+    around, reader.groups = reader.groups, []
+    reader.groups = [placing.group(reader, name, {**function.given, "prefix_group_id": False})]
+    reader.current.append(child)
+    value = reader.inlined(function, arguments)
+    reader.current.pop()
+    reader.groups = around
+    task = placing.operator(
+        reader, node, Dotted("@mapped_group"), {"task_id": name, "subdag": child, "over": dict(lists)}
+    )
+    result = Unknown(f"what the group {name} returns", node.lineno) if value is not None else None
+    return Group(name, [task], result)
 
 
 def _as_params(dag: Dag, arguments: Mapping[str, Any]) -> dict[str, Any]:

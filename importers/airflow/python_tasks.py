@@ -12,7 +12,7 @@ from importers.airflow.flow import Args, shown
 from importers.airflow.functions import GIVES, SKIP, VALUE, Script, as_python, pushes, script_of
 from importers.airflow.shims import POKE
 from importers.airflow.templates import NoText
-from importers.airflow.values import Dotted, Function, Operator, Output, Parameter
+from importers.airflow.values import ITEM, Dotted, Function, Operator, Output, Parameter
 from model.errors import Refused
 
 PYTHON = frozenset(
@@ -224,10 +224,12 @@ def _result(args: Args, output: Output) -> str:
     """A result of another task, as an expression of Python: what a function gave is JSON, all else is text."""
     if output.of is _EACH:
         return _element(args, output.path.partition(".")[2])
-    if not is_of_python(output.of):
+    if not is_of_python(output.of) and output.of is not ITEM:
         return repr(args.flow.output(output))
     key, *steps = re.findall(r"[^.\[\]]+", output.path)
     inner = "".join(f"[{step}]" if step.isdigit() else f"[{step!r}]" for step in steps)
+    if output.of is ITEM:
+        return f'_value("${{{key}}}"){inner}'
     found = f'json.loads("${{{args.flow.names[output.of]}.{key}_json}}")'
     # Of a mapped task it is a list of what its elements gave.
     return (

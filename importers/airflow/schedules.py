@@ -174,4 +174,7 @@ def _cron_of(every: timedelta, start: Any) -> str:
 def _by_datasets(flow: Flow, given: Datasets) -> None:
     flow.fields["triggers"] = [{"dataset": name} for name in given.names]
     if given.all_of_them:
-        flow.about.changed("schedule", "there it waits for several of its datasets, here each of them starts it")
+        sentence = (
+            "there it waits for all of several datasets, and here each of them starts it: keep the one that is last"
+        )
+        flow.about.todo("schedule", sentence)

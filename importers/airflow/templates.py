@@ -182,17 +182,18 @@ class Templates:
         return f"${{{found[1]}}}"
 
     def _pulled(self, found: re.Match[str]) -> str:
-        task = re.search(r"task_ids\s*=\s*\[?\s*['\"]([^'\"]+)['\"]\s*\]?", found[1]) or re.match(
-            r"\s*['\"]([^'\"]+)['\"]", found[1]
+        given = re.sub(rf"dag_id\s*=\s*['\"]{re.escape(self.dag_id)}['\"]", "", found[1])
+        task = re.search(r"task_ids\s*=\s*\[?\s*['\"]([^'\"]+)['\"]\s*\]?", given) or re.match(
+            r"\s*['\"]([^'\"]+)['\"]", given
         )
-        key = re.search(r"key\s*=\s*['\"]([^'\"]+)['\"]", found[1])
-        texts = re.findall(r"['\"][^'\"]*['\"]", found[1])
+        key = re.search(r"key\s*=\s*['\"]([^'\"]+)['\"]", given)
+        texts = re.findall(r"['\"][^'\"]*['\"]", given)
         if task is None or len(texts) > (2 if key else 1) or (name := self.name_of(task[1])) is None:
             raise NoText(f"{{{{ {found[0]} }}}}: which task it asks is not known")
         if key and not is_path(key[1]):
             raise NoText(f'"{key[1]}" is no name for a value: letters, digits and _ are')
         steps = re.findall(r"\w+", found[2])
-        if re.search(r"=\s*\[|^\s*\[", found[1]):  # a list of one
+        if re.search(r"=\s*\[|^\s*\[", given):  # a list of one
             if steps[:1] != ["0"]:
                 raise NoText(f"{{{{ {found[0]} }}}}: it is a list there; ask for one task, or for its element [0]")
             steps = steps[1:]

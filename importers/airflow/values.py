@@ -143,6 +143,10 @@ class Output:
     path: str = "return_value"
 
 
+ITEM = Operator("item", "@item", {}, 0)
+"""Stands for the element that a run of a group is for; the path of its outputs begins with the argument's name."""
+
+
 @dataclass(eq=False)
 class Group:
     """A group of tasks; `value` is what its function returns."""
@@ -164,6 +168,10 @@ class Dag:
     notes: list[tuple[int, str]] = field(default_factory=list)
     """What could not be read: line and sentence."""
     doc: str = ""
+    is_third: bool | None = None
+    """Whether its plain schedules have no intervals, as in Airflow 3; None: as its file says."""
+    is_group: bool = False
+    """Whether it is a group of another DAG, and runs for each element of a list."""
 
     def add(self, operator: Operator) -> None:
         """Add a task; one whose name is taken gets another."""
@@ -188,7 +196,7 @@ def operators_in(value: Any) -> Iterator[Operator]:
     match value:
         case Operator():
             yield value
-        case Output(of):
+        case Output(of) if of is not ITEM:
             yield of
         case Group():
             yield from operators_in(value.value)

@@ -35,6 +35,7 @@ NAMED: Mapping[str, tuple[str, str, str]] = MappingProxyType(
         "task_groups": ("t_ds_task_group", "id", "name"),
         "task_group_sizes": ("t_ds_task_group", "id", "group_size"),
         "tenants": ("t_ds_tenant", "id", "tenant_code"),
+        "resource_files": ("t_ds_resources", "id", "full_name"),
     }
 )
 """Kind of names -> table, column of the id and column of the name. Nothing else of these tables is read: they have

@@ -54,6 +54,7 @@ def _name_of(entry: Fields) -> str:
 
 def resource(named: str, draft: Draft, context: Context) -> str:
     """The path of a file on the workers; a placeholder until a person has copied it."""
+    named = context.names.known("resource_files", named) or named
     found = context.ask("resources", named, draft, "copy it to the workers")
     return found or "${resources}/" + named.removeprefix("file:").rstrip("/").rpartition("/")[2]
 
@@ -61,7 +62,7 @@ def resource(named: str, draft: Draft, context: Context) -> str:
 def _path_in_project(named: str, draft: Draft, context: Context) -> str:
     """Where a task finds it in its folder, as there; of one that has only an id, or no such path, that on the workers,
     which begins with a slash or a reference."""
-    path = named.removeprefix("file:")
+    path = (context.names.known("resource_files", named) or named).removeprefix("file:")
     path = path.rpartition(_CENTRE)[2].lstrip("/")
     if path.isdigit() or fault_of_path(path.removesuffix("/")) is not None:
         return resource(named, draft, context)

@@ -38,8 +38,9 @@ _TYPES = {
     "SUBPROCESS": "SUB_WORKFLOW",
     "CUSTOMDATAX": "DATAX",
     "FLINKSTREAM": "FLINK_STREAM",
-    "OPENMLDB": "OPENMLDB",
 }
+_FAMILIES = ("MLFLOW", "DVC")
+"""The SDK has several types of each: `MLflowModels`, `DVCInit`."""
 _NAMES = {
     "SHELL": {"command": "rawScript"},
     "PYTHON": {"definition": "rawScript"},
@@ -68,6 +69,7 @@ def is_form(content: Mapping[str, Any]) -> bool:
 def read(content: Mapping[str, Any], path: Path, ledger: Ledger, file: str, about: About) -> Flow:
     """The workflow in a mapping of this form."""
     whole = Fields(content, path, ledger)
+    whole.irrelevant(*(name for name in content if name not in ("workflow", "tasks")))  # what its anchors stand for
     fields = whole.child("workflow").renamed(
         {"globalParams": "param", "projectName": "project", "tenantCode": "tenant"}
     )
@@ -129,7 +131,7 @@ def _step(task: Fields, about: About) -> tuple[Step, list[tuple[str, str]]]:
     name = task.text("name", "unnamed")
     written = task.text("task_type")
     type_ = re.sub(r"[^A-Z0-9_]", "", written.upper())
-    type_ = _TYPES.get(type_, type_)
+    type_ = next((family for family in _FAMILIES if type_.startswith(family)), _TYPES.get(type_, type_))
     edges = [(str(before), name) for before in task.listed("deps")]
     own = {key: task.get(key) for key in task.content if key not in _OF_TASKS}
     _say_what_is_elsewhere(task, about.of_task(name))

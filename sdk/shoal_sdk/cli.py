@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal_sdk.client import Client
-from shoal_sdk.deploying import DEFAULT_PROJECT, deployed, rendered
+from shoal_sdk.deploying import DEFAULT_PROJECT, Source, deployed, rendered
 from shoal_sdk.discover import flows_of
 from shoal_sdk.errors import RunFailed, SdkError, WrongFlow
 from shoal_sdk.flows import Flow
@@ -39,7 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     render.add_argument("--check", action="store_true", help="only say whether the files there are up to date")
     render.set_defaults(act=_render)
     deploy = verbs.add_parser("deploy", help="save flows on a server, all or none")
-    deploy.add_argument("--origin", help="where they come from, in the tag sdk:ORIGIN; else the project")
+    deploy.add_argument("--origin", help="marks what is saved from here; else their project")
     deploy.add_argument("--dry-run", action="store_true", help="only check, and say what would be saved")
     deploy.add_argument("--prune", action="store_true", help="delete flows of this origin that are not here any more")
     deploy.add_argument("--force", action="store_true", help="replace also what others changed or made")
@@ -80,11 +80,14 @@ def _render(options: argparse.Namespace) -> int:
 
 
 def _deploy(options: argparse.Namespace) -> int:
-    origin = options.origin or options.project or DEFAULT_PROJECT
-    flows = [rendered(flow, options.project, origin, _commit()) for flow in flows_of(options.paths)]
+    flows = [rendered(flow, options.project) for flow in flows_of(options.paths)]
+    projects = sorted({flow.project for flow in flows})
+    if options.origin is None and len(projects) > 1:
+        raise WrongFlow(f"the flows are of several projects: {', '.join(projects)}; say where they come from: --origin")
+    source = Source(options.origin or projects[0], _commit())
     with Client() as client:
         done = client.carry_out(
-            deployed(flows, origin, dry_run=options.dry_run, prune=options.prune, force=options.force)
+            deployed(flows, source, dry_run=options.dry_run, prune=options.prune, force=options.force)
         )
     for sentence in done.sentences:
         sys.stdout.write(f"{sentence}\n")

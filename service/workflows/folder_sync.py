@@ -1,6 +1,7 @@
-"""A folder of YAML files as what is saved: it replaces nothing that others changed, and deletes only what it saved.
+"""A folder of YAML files, or the flows of `shoal-sdk`, as what is saved: it replaces nothing that others changed, and
+deletes only what it saved.
 
-The text of each version that comes from a folder begins with a comment: the origin, the commit, and the number of the
+The text of each version that comes from there begins with a comment: the origin, the commit, and the number of the
 version. A version with another number, or without the comment, was saved by somebody else.
 """
 
@@ -147,11 +148,12 @@ async def _conflict(connection: AsyncConnection, head: Definition, origin: str) 
     by = f" (version {head.version}, saved by {saved.created_by})" if saved else ""
     where = f'workflow "{head.name}" of project "{head.project}"'
     if mark is None:
-        return f"{where} was not saved by a sync{by}; compare, and replace it by --force"
+        maker = "shoal-sdk" if origin.startswith("sdk:") else "a sync"
+        return f"{where} was not made by {maker}{by}; compare, and replace it by --force"
     if mark["origin"] != origin:
         return f'{where} comes from "{mark["origin"]}"{by}; rename one of them, or replace it by --force'
     if int(mark["version"]) != head.version:
-        return f"{where} was changed since version {mark['version']}{by}; put that into the folder, then use --force"
+        return f"{where} was changed since it was deployed{by}; put that into its source, then use --force"
     return None
 
 

@@ -16,7 +16,8 @@ FILES_MAX = 1_000
 VERSION_MAX = 2**31 - 1
 Name = Annotated[Text, Field(max_length=NAME_LENGTH_MAX)]
 Version = Annotated[int, Field(ge=1, le=VERSION_MAX)]
-ORIGIN = r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,50}$"
+ORIGIN = r"^(sdk:)?[A-Za-z0-9_][A-Za-z0-9_.-]{0,50}$"
+"""Those of `shoal-sdk` begin with `sdk:`, so that a folder of the same name is another origin."""
 BYTES_MAX = 4_000_000
 """Of one file of workflows."""
 Yaml = Annotated[str, Field(max_length=BYTES_MAX)]

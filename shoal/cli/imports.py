@@ -51,7 +51,12 @@ def add_to(above: typer.Typer) -> None:
         "shoal workflow import dolphinscheduler --from-db - --out imported < url.txt",
         local=True,
     )(dolphinscheduler)
-    verb(group, "shoal workflow import airflow dags/*.py --out imported", local=True)(airflow)
+    verb(
+        group,
+        "shoal workflow import airflow dags/*.py --out imported",
+        "shoal workflow import airflow dags/*.py --serialized dags.json --out imported",
+        local=True,
+    )(airflow)
     verb(group, "shoal workflow import crontab crontab.txt --out imported", local=True)(crontab)
 
 
@@ -85,11 +90,22 @@ async def dolphinscheduler(
 async def airflow(
     call: Invocation,
     out: Out,
-    dags: Annotated[list[Path], typer.Argument(help="Files with DAGs; none of their code is run.", metavar="FILE...")],
+    dags: Annotated[
+        list[Path] | None, typer.Argument(help="Files with DAGs; none of their code is run.", metavar="FILE...")
+    ] = None,
+    serialized: Annotated[
+        list[Path] | None,
+        typer.Option("--serialized", metavar="FILE", help="What the column data of serialized_dag has, as JSON."),
+    ] = None,
     online: Annotated[bool, typer.Option("--online", help="Let the schedules fire once they are saved.")] = False,
 ) -> None:
-    """Import DAG files of Airflow 2 and 3: a YAML file for each DAG, and a report. Exit code 1 as above."""
-    _show(call, import_files.import_airflow(dags, out, dag_files.Options(online)), out)
+    """Import DAGs of Airflow 2 and 3: a YAML file for each DAG, and a report. Exit code 1 as above.
+
+    A serialized DAG has no functions, and of arguments only templates: give its DAG file, too.
+    """
+    if not dags and not serialized:
+        raise Refused("say what to import: files with DAGs, or --serialized with what Airflow stores of them")
+    _show(call, import_files.import_airflow(dags or [], serialized or [], out, dag_files.Options(online)), out)
 
 
 async def crontab(

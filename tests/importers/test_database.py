@@ -12,13 +12,13 @@ import pytest
 from psycopg import sql
 from psycopg.types.json import Json
 
+from importers.catalog import read_catalog
 from importers.dolphinscheduler.context import Options
 from importers.dolphinscheduler.convert import import_files
-from importers.dolphinscheduler.types.catalog import CONVERSIONS, NEVER
-from importers.dolphinscheduler.types.commands import COMMANDS
 from model.errors import Refused, Unavailable
 from shoal.import_database import read_database
 from shoal.import_files import import_dolphinscheduler
+from tests.importers import dolphins
 from tests.importers.exports import TYPES, code_of, export, only, schedule, task
 from tests.servers.mariadb import MariadbServer
 from tests.servers.postgres import PostgresServer
@@ -140,19 +140,19 @@ def test_all_workflows_of_a_database_are_imported_with_their_names(
 def test_two_hundred_workflows_of_all_types_are_imported_without_a_silent_loss(
     postgres_server: PostgresServer, url: str, tmp_path: Path
 ) -> None:
-    types = [*CONVERSIONS, *COMMANDS, *NEVER]
-    exports = [
-        one(f"workflow {number}", number, task("a", types[number % len(types)], {"rawScript": "x"}), None)
-        for number in range(1, 201)
-    ]
-    exports[0]["processDefinition"]["inventedColumn"] = "unheard of"
-    exports[1]["schedule"] = {**schedule(), "processDefinitionCode": 2}
-    store(postgres_server, exports)
+    with postgres_server.connect("dolphins") as connection:
+        dolphins.fill(connection, "http://127.0.0.1/")
+        connection.execute("ALTER TABLE t_ds_workflow_definition ADD invented_column text DEFAULT 'unheard of'")
     found = import_dolphinscheduler([], url, None, tmp_path / "out", Options())
-    assert sum(name.startswith("workflows/") for name in found.files) == 200
     counts = found.report.counts
     assert counts.fields == counts.mapped + counts.irrelevant + counts.reported
-    assert "unheard of" in found.files["import-report.md"]
+    unknown = [line for line in found.report.lines() if "nobody knows this field" in line.sentence]
+    assert {line.field for line in unknown} == {"inventedColumn"} and len(unknown) == dolphins.COUNT
+    assert len({workflow for _, workflow, _ in found.report.subjects if workflow}) == dolphins.COUNT
+    assert "h1dden" not in "".join(found.files.values())
+    catalog = read_catalog(found.files["catalog.yaml"].encode(), "")
+    assert {kind for kind, names in catalog.items() if "" in names.values()} == {"resources", "kubeconfigs"}
+    assert catalog["resources"] == {"/jobs/work.jar": ""}
 
 
 def test_a_workflow_has_the_versions_of_tasks_that_its_relations_name(
@@ -176,6 +176,20 @@ def test_a_workflow_has_the_versions_of_tasks_that_its_relations_name(
     found = import_dolphinscheduler([], url, None, tmp_path / "other", Options())
     said_ = [line.sentence for line in found.report.lines() if line.workflow == "y"]
     assert any("the workflow runs version 2, which is not here" in each for each in said_)
+
+
+def test_a_file_of_the_resource_centre_has_the_name_that_its_id_stands_for(
+    postgres_server: PostgresServer, url: str, tmp_path: Path
+) -> None:
+    store(
+        postgres_server, [one("first", 11, task("a", "SHELL", {"rawScript": "x", "resourceList": [{"id": 5}]}), None)]
+    )
+    with postgres_server.connect("dolphins") as connection:
+        connection.execute("CREATE TABLE t_ds_resources (id int, full_name text)")
+        connection.execute("INSERT INTO t_ds_resources VALUES (5, '/jobs/load.sh')")
+    found = import_dolphinscheduler([], url, None, tmp_path / "out", Options())
+    assert not found.report.has_todo
+    assert "files:\n      - jobs/load.sh\n" in found.files["workflows/first.yaml"]
 
 
 def test_nothing_of_the_database_is_written(postgres_server: PostgresServer, url: str) -> None:

@@ -214,3 +214,14 @@ def test_what_the_sdk_takes_from_its_machine_is_a_todo() -> None:
         " {name: b, task_type: Shell, command: 'echo $ENV{HOME}'}]\n"
     )
     assert [each.split(" ")[0] for each in said(found, Grade.TODO)] == ['$FILE{"x.sql"}', "$ENV{HOME}"]
+
+
+def test_types_of_the_sdk_that_are_one_there_are_one_here() -> None:
+    text = (
+        "uri: &uri http://127.0.0.1:5000\nworkflow: {name: w}\ntasks:\n"
+        "  - {name: a, task_type: MLflowModels, mlflow_tracking_uri: *uri, port: 7001}\n"
+        "  - {name: b, task_type: DVCInit, store_url: ~/data}\n"
+    )
+    found = imported(text)
+    assert said(found, Grade.TODO) == ["call mlflow by a SHELL task", "call dvc by a SHELL task"]
+    assert said(found, Grade.LOST) == [], "what an anchor stands for is where its aliases are"

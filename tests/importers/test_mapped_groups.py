@@ -45,7 +45,44 @@ def test_a_group_that_is_mapped_over_a_known_list_has_tasks_for_each_element(map
     assert printed(script) == ["32"]
 
 
-@every("mapped", ["one.expand(number=total([1]))", "one.expand_kwargs(total([1]))", "one.expand(number=secret())"])
+def test_a_group_that_is_mapped_over_a_result_is_a_workflow_of_its_own() -> None:
+    found = in_dag(
+        f"""{GROUP}
+@task
+def numbers(): return [1, 2]
+EmptyOperator(task_id="a") >> one.partial(factor=3).expand(number=numbers()) >> EmptyOperator(task_id="b")""",
+        "schedule='@daily', start_date=datetime(2026, 1, 1), catchup=False, default_args={'retries': 2}",
+    )
+    assert not found.report.has_todo, said(found, Grade.TODO)
+    whole, part = documents(found)["d"], documents(found)["d.one"]
+    assert {task.name: list(task.after) for task in whole.spec.tasks} == {
+        "numbers": [], "a": [], "one": ["numbers", "a"], "b": ["one"],
+    }  # fmt: skip
+    params = next(task for task in whole.spec.tasks if task.name == "one").params
+    assert (params["workflow"], params["lists"]) == ("d.one", [{"name": "number", "value": "${numbers.return_value}"}])
+    assert (len(part.schedules), list(part.spec.declared)) == (0, ["number"])
+    doubled, more = part.spec.tasks
+    assert (doubled.name, more.name, more.after, doubled.retry_times) == ("doubled", "more", ("doubled",), 2)
+    script = doubled.params["script"].replace("${number}", "7")
+    assert printed(script) == ["#{setValue(return_value=21)}", "#{setValue(return_value_json=21)}"]
+
+
+@every(
+    ("body", "expected"),
+    [
+        ("total(one.expand(number=total([1])))", "what the group one returns is not known before it runs"),
+        (
+            "first = total([1])\none.partial(factor=first).expand(number=total([2]))",
+            "its code uses factor, which does not stand by itself",
+        ),
+    ],
+)
+def test_what_a_group_of_its_own_gives_and_takes_is_to_be_done(body: str, expected: str) -> None:
+    found = in_dag(f"{GROUP}\n{body}")
+    assert any(expected in each for each in said(found, Grade.TODO)), said(found, Grade.TODO)
+
+
+@every("mapped", ["one.expand_kwargs(total([1]))", "one.expand(number=secret())"])
 def test_a_group_that_is_mapped_over_what_a_run_knows_is_to_be_done(mapped: str) -> None:
     found = in_dag(f"{GROUP}\n{mapped}\nEmptyOperator(task_id='a')")
     assert any("run that by a DYNAMIC task" in each for each in said(found, Grade.TODO)), said(found, Grade.TODO)

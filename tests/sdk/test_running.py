@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shoal_sdk import AsyncClient, RunFailed
-from shoal_sdk.deploying import deployed, rendered
+from shoal_sdk.deploying import Source, deployed, rendered
 from shoal_sdk.exchange import pages
 from tests.sdk import sales
 from tests.sdk.conftest import Shoal
@@ -72,7 +72,7 @@ def test_modules_beside_a_flow_travel_with_it(shoal: Shoal, tmp_path: Path) -> N
 
 def test_a_result_that_is_too_large_fails_its_task_with_a_cure(shoal: Shoal) -> None:
     with shoal.client() as client:
-        client.carry_out(deployed([rendered(sales.large, "large", "tests", None)], "tests"))
+        client.carry_out(deployed([rendered(sales.large, "large")], Source("tests")))
         run = client.run(sales.large, project="large")
         with pytest.raises(RunFailed, match="is FAILURE"):
             assert run.result

@@ -70,7 +70,7 @@ async def test_what_others_changed_is_not_replaced_without_force(
     assert dry.code == 2
     assert "+      script: echo 2" in dry.out and 'conflict: workflow "a"' in dry.out
     assert refused.code == 2
-    assert 'workflow "a" of project "default" was not saved by a sync (version 2' in refused.sentence
+    assert 'workflow "a" of project "default" was not made by a sync (version 2' in refused.sentence
     assert "echo 1" in kept.out, "all or none"
     assert (forced.code, {each["what"] for each in again.json["workflows"]}) == (0, {"same"})
 
@@ -84,7 +84,7 @@ async def test_a_version_that_goes_back_is_no_version_of_the_folder(
     (tmp_path / "old.yaml").write_text(old.out)
     applied, back = await shoal.each(f"workflow apply {tmp_path / 'old.yaml'}", f"workflow sync {flows}")
     assert (second.code, applied.code, back.code) == (0, 0, 2)
-    assert "was changed since version 1 (version 3" in back.sentence
+    assert "was changed since it was deployed (version 3" in back.sentence
 
 
 async def test_only_what_came_from_the_folder_is_deleted(shoal: CommandLine, flows: Path, tmp_path: Path) -> None:

@@ -100,3 +100,14 @@ async def test_a_password_is_no_argument_and_something_is_to_be_imported(tmp_pat
     assert (with_password.code, nothing.code) == (2, 2)
     assert "say --from-db -" in with_password.sentence
     assert "say what to import" in nothing.sentence
+
+
+async def test_a_serialized_dag_is_imported_without_its_file(tmp_path: Path) -> None:
+    task = {"task_id": "say", "_task_type": "BashOperator", "template_fields": ["bash_command"], "bash_command": "date"}
+    (tmp_path / "dags.json").write_text(json.dumps({"__version": 1, "dag": {"_dag_id": "sales", "tasks": [task]}}))
+    out = str(tmp_path / "out")
+    done = await SHOAL("workflow", "import", "airflow", "--serialized", str(tmp_path / "dags.json"), "--out", out)
+    nothing = await SHOAL("workflow", "import", "airflow", "--out", out)
+    assert (done.code, nothing.code) == (0, 2), done.err
+    assert (await SHOAL("workflow", "check", f"{out}/workflows/sales.yaml")).code == 0
+    assert "files with DAGs, or --serialized" in nothing.sentence

@@ -157,19 +157,23 @@ async def test_versions_are_listed_with_their_runs(shoal: CommandLine, sql: Any,
 SEED = "\n".join(
     line for line in (ROOT / "sql" / "seed" / "demo_workflows.sql").read_text().splitlines() if line[:1] != "\\"
 )
-EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
+EXAMPLES = sorted((ROOT / "examples").rglob("*.yaml"))
 
 
-@pytest.mark.parametrize("of_seed", [True, False], ids=["seed", "examples"])
+@pytest.mark.parametrize("of", ["seed", "texts of examples", "definitions of examples"])
 async def test_an_export_is_a_file_of_the_same_definition(
-    shoal: CommandLine, sql: Any, tmp_path: Path, *, of_seed: bool
+    shoal: CommandLine, sql: Any, tmp_path: Path, of: str
 ) -> None:
     """Of all examples and seeds: where they were saved, and in a database that has none of their codes."""
-    if of_seed:
+    if of == "seed":
         sql(SEED)
     else:
+        put = await shoal.start("project", "file", "put", "sql", cwd=ROOT / "examples" / "hourly_etl")
+        assert await put.wait() == 0
         applied = await shoal("workflow", "apply", *map(str, EXAMPLES))
         assert applied.code == 0, applied.err
+    if of == "definitions of examples":
+        sql("UPDATE workflow_version SET source_text = NULL")
     texts = []
     for code, project, name in sql("SELECT code, project, name FROM workflow_definition ORDER BY code"):
         exported = await shoal("workflow", "export", name, "--project", project)
