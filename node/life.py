@@ -35,7 +35,6 @@ from registry.protocol import Registry
 
 log = structlog.get_logger()
 
-
 BEAT_SHARE = 1 / 3
 """The share of the session time-out that one beat may take: two can fail before the node counts as dead."""
 
@@ -83,6 +82,8 @@ class Life:
         self._unanswered = 0
         self._away_since_s: float | None = None
         """When the last beat before an outage was sent, until the database has been looked back at."""
+        self._timeline = began.timeline if began is not None else None
+        """Of the server that answers our beats, as far as we know."""
         self._shown: tuple[Slot | None, NodeStatus, int | None] | None = None
         """What those who watch have seen of its beats."""
         # A separate pool for beats: a beat must not queue behind the node's own work, nor wait long for a dead link.
@@ -93,6 +94,8 @@ class Life:
             answer_within_s=timing.session_timeout.total_seconds() * BEAT_SHARE,
             keeps_plans=True,
         )
+        self._beats.admits = partial(self._meet, is_beat=True)
+        self.database.admits = partial(self._meet, is_beat=False)
 
     @classmethod
     async def begin(cls, url: str, new: NewNode, *, timing: Timing, registry: Registry) -> Life:
@@ -129,10 +132,22 @@ class Life:
         Raises `Unavailable` also after an outage, until the database has been looked back at: an earlier state of it
         would give ids again.
         """
+        self._refuse_if_away()
+        return nodes.fenced_transaction(self.database, self.me)
+
+    def _refuse_if_away(self) -> None:
         if self._away_since_s is not None and self.began is not None:
             self.beat_now.set()
             raise Unavailable("the database was away: it is first compared with what this node knows")
-        return nodes.fenced_transaction(self.database, self.me)
+
+    def _meet(self, timeline: str | None, *, is_beat: bool) -> None:
+        """On a new connection: on another timeline a standby was promoted, perhaps between two beats."""
+        if timeline != self._timeline:
+            self._away_since_s = self.last_beat_s if self._away_since_s is None else self._away_since_s
+            if is_beat:
+                self._timeline = timeline
+            else:
+                self._refuse_if_away()
 
     async def beat(self, heartbeat: Heartbeat) -> None:
         """Beat, and refresh `living`. Raises `Fenced`, or `Unavailable` when the database did not answer."""

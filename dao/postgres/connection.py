@@ -47,7 +47,8 @@ _SET = """
     FROM unnest(%s::text[], %s::text[]) WITH ORDINALITY AS given (name, value, place)
 """
 _HELD = """
-    SELECT pg_backend_pid(), coalesce(array_agg(current_setting(name) ORDER BY place), '{}')
+    SELECT pg_backend_pid(), coalesce(array_agg(current_setting(name) ORDER BY place), '{}'),
+           CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) END
     FROM unnest(%s::text[]) WITH ORDINALITY AS given (name, place)
 """
 _CURE = "set pool_mode = session for this database, or connect to PostgreSQL directly"
@@ -125,6 +126,8 @@ class Connection(PipelinedConnection):
     """The longest wait for one answer; None = no limit, for schema scripts only."""
     host: Mapping[str, str] = {}
     """The arguments with which it was made."""
+    timeline: str | None = None
+    """Of the server, which a promotion changes; None: it is a standby."""
 
     @classmethod
     async def connect_within(
@@ -194,7 +197,7 @@ class Connection(PipelinedConnection):
         """Set what this program relies on, and make sure that it stays set."""
         together = {**address.settings, **settings}
         try:
-            pid, given = await self._session(_SET, [list(together), list(together.values())])
+            pid, given, *_ = await self._session(_SET, [list(together), list(together.values())])
             await self._verify(pid, dict(zip(together, given, strict=True)))
             place, now_s = (self.info.host, self.info.port, self.info.dbname), time.monotonic()
             found_s = _found_to_keep_s.get(place, -POOLER_BELIEVED_S)
@@ -213,7 +216,7 @@ class Connection(PipelinedConnection):
 
     async def _verify(self, pid: int, given: Mapping[str, str]) -> None:
         """Read back what was set, in another transaction. Raises `Denied` if it does not hold."""
-        there, held = await self._session(_HELD, [list(given)])
+        there, held, self.timeline = await self._session(_HELD, [list(given)])
         if there != pid:
             raise Denied(_SHARED)
         for (name, value), now in zip(given.items(), held, strict=True):
@@ -223,11 +226,11 @@ class Connection(PipelinedConnection):
                     f'"{now}" in the next transaction; {_CURE}'
                 )
 
-    async def _session(self, statement: str, values: Sequence[Any]) -> tuple[int, list[str]]:
-        """The server process that runs this statement, and the settings that it names."""
+    async def _session(self, statement: str, values: Sequence[Any]) -> tuple[Any, ...]:
+        """The server process that runs this statement, the settings that it names, and what else it reads."""
         row = await (await self.execute(statement.encode(), values)).fetchone()
         assert row is not None
-        return int(row[0]), row[1]
+        return tuple(row)
 
     async def _backend(self) -> int:
         """The server process that runs this statement."""

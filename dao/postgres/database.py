@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, timedelta
 from functools import partial
@@ -102,19 +102,22 @@ class Database:
         self.url = url
         self.shown = address.shown
         self.application_name = application_name
+        self.admits: Callable[[str | None], None] = _admits_all
+        """Is told the server's timeline by each new connection, and raises `Unavailable` to refuse it."""
+        connect = partial(
+            Connection.connect_within,
+            address,
+            {**session_settings.SESSION_SETTINGS, **(_PLANNED_ONCE if keeps_plans else {})},
+            application_name=application_name,
+            answer_within_s=answer_within_s,
+        )
         self._engine: AsyncEngine = create_async_engine(
             "postgresql+psycopg://",  # the dialect only
             poolclass=AsyncAdaptedQueuePool,
             pool_size=connections_max,
             max_overflow=0,
             pool_timeout=10,
-            async_creator=partial(
-                Connection.connect_within,
-                address,
-                {**session_settings.SESSION_SETTINGS, **(_PLANNED_ONCE if keeps_plans else {})},
-                application_name=application_name,
-                answer_within_s=answer_within_s,
-            ),
+            async_creator=lambda: self._admitted(connect),
         )
         self._announcer = announcer_on(self.reading) if announces_together else None
         self._measures = measures or Unmeasured()
@@ -143,6 +146,15 @@ class Database:
         Connections in use are closed when they are returned.
         """
         await self._engine.dispose()
+
+    async def _admitted(self, connect: Callable[[], Awaitable[Connection]]) -> Connection:
+        connection = await connect()
+        try:
+            self.admits(connection.timeline)
+        except Unavailable:
+            connection.pgconn.finish()
+            raise
+        return connection
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
@@ -225,6 +237,10 @@ class Database:
                 raise
             self._measures.committed(time.monotonic() - began_s)
             notices.committed()
+
+
+def _admits_all(_timeline: str | None) -> None:
+    pass
 
 
 @asynccontextmanager

@@ -17,11 +17,13 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 from importlib.resources.abc import Traversable
+from urllib.parse import quote
 
 import psycopg
-from sqlalchemy import text
+from sqlalchemy import Row, text
 
 from dao.logger import logger
+from dao.postgres.address import Address
 from dao.postgres.database import Database
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.schema_scripts import Script, Scripts, read_scripts
@@ -69,8 +71,11 @@ _ELSEWHERE = text("""
     SELECT quote_ident(n.nspname) AS schema, quote_ident(current_database()) AS database,
            has_schema_privilege(n.oid, 'USAGE') AS is_open
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE c.relname = 'schema_version' ORDER BY is_open LIMIT 1
+    WHERE c.relname = 'schema_version'     -- other programs have a table of this name too
+      AND EXISTS (SELECT FROM pg_class b WHERE b.relnamespace = n.oid AND b.relname = 'node_beat')
+    ORDER BY is_open LIMIT 1
 """)
+_HOME = text("SELECT current_setting('server_encoding'), current_schema(), current_setting('search_path')")
 _APPLIED = text("SELECT version, name, checksum, program FROM schema_version ORDER BY version")
 _RECORD = text("""
     INSERT INTO schema_version (version, name, checksum, program, old_nodes_may_run)
@@ -117,7 +122,7 @@ async def upgrade(
         applied = await _applied(connection)
         script = scripts.after(applied[-1].version) if applied else scripts.schema
         if script is scripts.schema:
-            await _refuse_encoding(connection, database)
+            await _refuse_home(connection, database)
         if script is not None:
             if applied and not (script.old_nodes_may_run or nobody_runs):
                 await _refuse_while_nodes_live(connection, script)
@@ -183,10 +188,7 @@ async def check(database: Database, folder: Traversable | None = None) -> None:
             "grant it: docs/reference/roles.md"
         )
     if elsewhere is not None:
-        raise Refused(
-            f"the tables of Shoal in the database {database.shown} are in its schema {elsewhere.schema}, which is not "
-            f"in the search_path; ALTER DATABASE {elsewhere.database} SET search_path = {elsewhere.schema}"
-        )
+        raise Refused(_elsewhere(database, elsewhere))
     if not applied:
         raise Refused(f"the database {database.shown} has no Shoal schema; run `shoal db init`")
     if applied[-1].version < scripts.version:
@@ -198,14 +200,28 @@ async def check(database: Database, folder: Traversable | None = None) -> None:
         raise TooNew(_too_new(applied[-1], scripts))
 
 
-async def _refuse_encoding(connection: AsyncConnection, database: Database) -> None:
-    """In another encoding some texts cannot be stored, or what others insert is no text."""
-    encoding = (await connection.execute(text("SELECT current_setting('server_encoding')"))).scalar_one()
+def _elsewhere(database: Database, found: Row[tuple[str, str, bool]]) -> str:
+    return (
+        f"the tables of Shoal in the database {database.shown} are in its schema {found.schema}, which is not in the "
+        f"search_path; ALTER DATABASE {found.database} SET search_path = {found.schema}, or name it in the database "
+        f"URL: options=-csearch_path%3D{quote(found.schema)}"
+    )
+
+
+async def _refuse_home(connection: AsyncConnection, database: Database) -> None:
+    """Nothing is made where texts cannot be stored, or beside the tables that are there, unless the URL says where."""
+    encoding, schema, path = (await connection.execute(_HOME)).one()
     if encoding != "UTF8":
         raise Refused(
             f"the database {database.shown} has the encoding {encoding}, and Shoal needs UTF8; create another with "
             "CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0"
         )
+    if schema is None:
+        raise Refused(f"the database {database.shown} has no schema of its search_path {path}; CREATE SCHEMA makes it")
+    if "search_path" in Address.of(database.url).settings:
+        return
+    if (elsewhere := (await connection.execute(_ELSEWHERE)).first()) is not None:
+        raise Refused(_elsewhere(database, elsewhere))
 
 
 async def _refuse_while_nodes_live(connection: AsyncConnection, script: Script) -> None:

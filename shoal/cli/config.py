@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
@@ -16,6 +19,12 @@ from shoal.cli.verbs import new_group, verb
 from shoal.config import settings_list
 
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder; it is made if it does not exist.")]
+Runbooks = Annotated[
+    str,
+    typer.Option("--runbooks", metavar="URL", help="Your copy of this page: each alert links to its section there."),
+]
+RUNBOOKS = "docs/guides/runbooks.md"
+_ALERT = re.compile(r"(?ms)^( *)- alert: (\w+)\n.*?^\1  annotations:\n")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -26,7 +35,8 @@ def add_to(app: typer.Typer) -> None:
     verb(group, "shoal config show", "shoal config show --json", local=True)(show)
     secrets.add_to_config(group)
     verb(group, "shoal config grafana --out grafana", local=True)(grafana)
-    verb(group, "shoal config prometheus --out prometheus", local=True)(prometheus)
+    whole = "shoal config prometheus --out prometheus --runbooks https://docs.example.org/guides/runbooks.html"
+    verb(group, "shoal config prometheus --out prometheus", whole, local=True)(prometheus)
 
 
 async def show(call: Invocation) -> None:
@@ -49,18 +59,29 @@ async def grafana(call: Invocation, out: Out) -> None:
     _write(call, "dashboards", ".json", out)
 
 
-async def prometheus(call: Invocation, out: Out) -> None:
+async def prometheus(call: Invocation, out: Out, runbooks: Runbooks = RUNBOOKS) -> None:
     """Write the alert rules for Prometheus. Files of these names are replaced."""
-    _write(call, "rules", ".yml", out)
+    _write(call, "rules", ".yml", out, lambda rules: with_runbooks(rules, runbooks))
 
 
-def _write(call: Invocation, kind: str, suffix: str, out: Path) -> None:
+def with_runbooks(rules: str, page: str) -> str:
+    """Alert rules in YAML; each alert gets the annotation `runbook_url`, its section of the page."""
+    return _ALERT.sub(lambda alert: f"{alert[0]}{alert[1]}    runbook_url: {_section(page, alert[2])}\n", rules)
+
+
+def _section(page: str, alert: str) -> str:
+    return json.dumps(f"{page}#{alert.lower()}")  # YAML knows it too
+
+
+def _write(
+    call: Invocation, kind: str, suffix: str, out: Path, changed: Callable[[str], str] = lambda text: text
+) -> None:
     written = []
     try:
         out.mkdir(parents=True, exist_ok=True)
         for each in sorted(files("metrics").joinpath(kind).iterdir(), key=lambda each: each.name):
             if each.name.endswith(suffix):
-                (out / each.name).write_bytes(each.read_bytes())
+                (out / each.name).write_text(changed(each.read_text("utf-8")), "utf-8")
                 written.append(str(out / each.name))
     except OSError as error:
         raise Refused(f"{kind} cannot be written into {out} ({error.strerror}); give another folder by --out") from None

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import make_url
 
 from tests.eventually import eventually
@@ -164,7 +165,8 @@ class Cluster:
         """What a query gives, on a connection of the test's own that comes back after a restart of the server."""
         if self._connection is None or self._connection.closed:
             # A test writes though it has made the database read-only for all others.
-            itself = "-c default_transaction_read_only=off"
+            own = conninfo_to_dict(self.psql_url).get("options", "")
+            itself = f"{own} -c default_transaction_read_only=off"
             self._connection = psycopg.connect(self.psql_url, autocommit=True, options=itself)
         try:
             cursor = self._connection.execute(query, values)

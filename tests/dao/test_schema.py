@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from dao.postgres import schema, schema_scripts
+from dao.postgres.address import with_argument
 from dao.postgres.database import Database
 from dao.postgres.session_settings import SESSION_SETTINGS
 from model.errors import Refused, Unavailable
@@ -196,13 +197,42 @@ async def test_a_missing_schema_is_told_with_its_cure(empty_database: Database) 
     assert password not in str(raised.value)
 
 
-async def test_a_schema_that_the_search_path_lacks_is_told_with_its_cure(empty_database: Database) -> None:
+async def test_a_schema_that_the_search_path_lacks_is_told_with_its_cure_and_none_is_made_beside_it(
+    empty_database: Database,
+) -> None:
     """A dump has no settings of its database: they are missing after it was restored."""
     scene = Scene(empty_database)
     await scene.sql('CREATE SCHEMA "Jobs"')
-    await scene.sql('CREATE TABLE "Jobs".schema_version (version int)')
-    with pytest.raises(Refused, match=r'in its schema "Jobs".*ALTER DATABASE empty SET search_path = "Jobs"'):
-        await schema.check(empty_database)
+    own = Database(with_argument(empty_database.url, "options", '-csearch_path="Jobs"'), application_name="shoal-test")
+    try:
+        await schema.init(own)
+        await schema.check(own)
+        cure = r'in its schema "Jobs".*ALTER DATABASE empty SET search_path = "Jobs", or .*options=(\S+)'
+        for ask in (schema.check, schema.init):
+            with pytest.raises(Refused, match=cure) as raised:
+                await ask(empty_database)
+        found = re.search(cure, str(raised.value))
+        assert found is not None
+        named = Database(f"{empty_database.url}?options={found[1]}", application_name="shoal-test")
+        await schema.check(named)
+        await named.close()
+    finally:
+        await own.close()
+
+
+async def test_a_schema_of_the_url_that_is_not_there_is_told(empty_database: Database) -> None:
+    own = Database(with_argument(empty_database.url, "options", "-csearch_path=jobs"), application_name="shoal-test")
+    with pytest.raises(Refused, match="has no schema of its search_path jobs; CREATE SCHEMA makes it"):
+        await schema.init(own)
+    await own.close()
+
+
+async def test_a_table_of_another_program_is_no_schema_of_ours(empty_database: Database) -> None:
+    scene = Scene(empty_database)
+    await scene.sql("CREATE SCHEMA migrations")
+    await scene.sql("CREATE TABLE migrations.schema_version (version int)")
+    await schema.init(empty_database)
+    await schema.check(empty_database)
 
 
 async def test_an_older_schema_is_told_with_its_cure(database: Database, folder: Path) -> None:

@@ -6,6 +6,7 @@ The first host of the URL is the one that is lost. `make postgres-ha` shows how 
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import threading
@@ -24,7 +25,7 @@ from tests.chaos.load import Promises
 from tests.chaos.workflows import kinds
 from tests.cluster.cluster import Cluster, without_haste
 from tests.eventually import eventually
-from tests.servers.patroni import Member, PatroniCluster
+from tests.servers.patroni import PatroniCluster
 from tests.shoal.command_line import CommandLine
 
 SCHEMA = Path(__file__).parents[2] / "sql" / "schema.sql"
@@ -110,8 +111,8 @@ class Scene:
 
 
 @contextmanager
-def scene_of(tmp_path: Path, *, is_synchronous: bool) -> Iterator[Scene]:
-    with PatroniCluster(is_synchronous=is_synchronous) as servers:
+def scene_of(tmp_path: Path, *, is_synchronous: bool, is_apart: bool = False) -> Iterator[Scene]:
+    with PatroniCluster(is_synchronous=is_synchronous, is_apart=is_apart) as servers:
         with servers.members[0].connect() as connection:
             connection.execute("CREATE DATABASE shoal")
         with servers.members[0].connect("shoal") as connection:
@@ -130,37 +131,59 @@ def scene_of(tmp_path: Path, *, is_synchronous: bool) -> Iterator[Scene]:
                 scene.load.stop()
 
 
-def switch_over(first: Member, second: Member) -> None:
-    first.switch_over(second)
+def switch_over(servers: PatroniCluster) -> None:
+    servers.members[0].switch_over(servers.members[1])
 
 
-def kill(first: Member, _second: Member) -> None:
-    first.signal(signal.SIGKILL)
+def kill(servers: PatroniCluster) -> None:
+    servers.members[0].signal(signal.SIGKILL)
 
 
-def freeze(first: Member, _second: Member) -> None:
-    first.signal(signal.SIGSTOP)
+def freeze(servers: PatroniCluster) -> None:
+    servers.members[0].signal(signal.SIGSTOP)
+
+
+def restart(servers: PatroniCluster) -> None:
+    servers.members[0].signal(signal.SIGKILL)  # as its watchdog does, if it is frozen
+    servers.members[0].start()
+
+
+def cut(servers: PatroniCluster) -> None:
+    assert servers.machine is not None
+    servers.machine.cut()
+
+
+def mend(servers: PatroniCluster) -> None:
+    assert servers.machine is not None
+    servers.machine.mend()
+
+
+NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root")
 
 
 @pytest.mark.parametrize(
-    "fault",
-    [switch_over, pytest.param(kill, marks=pytest.mark.soak), pytest.param(freeze, marks=pytest.mark.soak)],
+    ("fault", "end"),
+    [
+        (switch_over, None),
+        pytest.param(kill, restart, marks=pytest.mark.soak),
+        pytest.param(freeze, restart, marks=pytest.mark.soak),
+        pytest.param(cut, mend, marks=[pytest.mark.soak, NEEDS_ROOT]),
+    ],
 )
 async def test_nothing_is_lost_or_doubled_with_a_synchronous_standby(
-    tmp_path: Path, fault: Callable[[Member, Member], None]
+    tmp_path: Path, fault: Callable[[PatroniCluster], None], end: Callable[[PatroniCluster], None] | None
 ) -> None:
-    with scene_of(tmp_path, is_synchronous=True) as scene:
-        first, second = scene.servers.members
+    with scene_of(tmp_path, is_synchronous=True, is_apart=fault is cut) as scene:
+        first, _ = scene.servers.members
         nodes = [await scene.cluster.master(), await scene.cluster.master(), await scene.cluster.worker()]
         await scene.flows(after=0)
         before, began_s = len(scene.load.promises.acknowledged), time.monotonic()
-        fault(first, second)
+        fault(scene.servers)
         scene.cluster.ask_at(scene.asked)
         await scene.flows(after=before + 1)  # one may have been under way
         took_s = time.monotonic() - began_s
-        if fault is not switch_over:
-            first.signal(signal.SIGKILL)  # as its watchdog does, if it is frozen
-            first.start()
+        if end is not None:
+            end(scene.servers)
         await eventually(lambda: first.role() == "sync_standby", within_s=120)
         scene.load.stop()
         await scene.cluster.all_ends(within_s=120)

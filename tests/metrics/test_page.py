@@ -74,11 +74,6 @@ def test_the_configuration_of_prometheus_is_one(tmp_path: Path) -> None:
     assert f"SUCCESS: {count} rules found" in promtool("check", "config", str(tmp_path / "prometheus.yml"))
 
 
-def test_the_alerts_of_the_page_are_those_of_the_rules() -> None:
-    alerts = re.findall(r"alert: (\w+)", (ROOT / "metrics" / "rules" / "shoal.yml").read_text())
-    assert sorted(re.findall(r"`(Shoal[A-Z]\w+)`", PAGE)) == sorted(alerts)
-
-
 async def test_the_page_lists_each_metric_that_there_is(cluster: Cluster) -> None:
     nodes = [await cluster.master(), await cluster.worker(), (await started_api(cluster))[0]]
     nodes.append(await started_sender(cluster))

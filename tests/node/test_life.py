@@ -6,9 +6,11 @@ import asyncio
 import contextlib
 import copy
 from datetime import timedelta
+from pathlib import Path
 
 import psycopg
 import pytest
+from sqlalchemy import text
 
 from dao.cluster.nodes import NewNode
 from dao.cluster.went_back import Known
@@ -19,8 +21,11 @@ from model.errors import Fenced, Unavailable
 from node.life import Life
 from registry.connect import make_registry
 from registry.process import this_process
+from tests.eventually import eventually
+from tests.servers.postgres import PostgresServer
 
 ADDRESS = "127.0.0.1:1"
+SCHEMA = Path(__file__).parents[2] / "sql" / "schema.sql"
 
 
 async def _begin(database_url: str) -> tuple[Life, Heartbeat]:
@@ -90,3 +95,54 @@ async def test_after_an_outage_nothing_is_written_before_the_database_was_looked
     async with life.writing():
         pass
     await life.close()
+
+
+async def _written(life: Life) -> str:
+    """Why nothing can be written; empty if it can."""
+    try:
+        async with life.writing() as connection:
+            await connection.execute(text("SELECT 1"))
+    except Unavailable as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("is_lost", [False, True], ids=["with all commits", "without the last beat"])
+async def test_a_standby_that_is_promoted_between_two_beats_is_looked_back_at_before_anything_is_written(
+    is_lost: bool,
+) -> None:
+    with PostgresServer(fsync=False) as server:
+        with server.connect() as connection:
+            connection.execute("CREATE DATABASE shoal")
+        with server.connect("shoal") as connection:
+            connection.execute(SCHEMA.read_bytes())
+        with PostgresServer(fsync=False, primary=server) as standby:
+            hosts = f"host=127.0.0.1,127.0.0.1&port={server.port},{standby.port}"
+            life, heartbeat = await _begin(f"postgresql+psycopg://shoal:{server.password}@/shoal?{hosts}")
+            await life.beat(heartbeat)
+            with standby.connect("shoal") as there:
+                beat_no = "SELECT beat_no FROM node_beat"
+                await eventually(lambda: there.execute(beat_no).fetchone(), until=(1,), within_s=30)
+                if is_lost:
+                    standby.part_from_primary()
+                    receivers = "SELECT count(*) FROM pg_stat_wal_receiver"
+                    await eventually(lambda: there.execute(receivers).fetchone(), until=(0,), within_s=30)
+                    await life.beat(heartbeat)
+            assert await _written(life) == ""
+            server.kill()
+            standby.promote()
+            why = "the database was away: it is first compared with what this node knows"
+            await eventually(lambda: _written(life), until=why, within_s=30)
+            assert life.beat_now.is_set()
+            with pytest.raises(Unavailable):
+                await life.beat(heartbeat)  # over its connection to the former primary
+            if is_lost:
+                with pytest.raises(Fenced):
+                    await life.beat(heartbeat)
+                await life.look_back()
+            else:
+                await life.beat(heartbeat)
+                assert await _written(life) == ""
+            with standby.connect("shoal") as there:
+                assert there.execute("SELECT count(*) FROM went_back").fetchone() == (int(is_lost),)
+            await life.close()

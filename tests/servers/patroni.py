@@ -16,7 +16,8 @@ import psutil
 import psycopg
 import yaml
 
-from tests.servers.child import Child, PrivateFolder, ServerFailed, free_port
+from tests.servers.child import Child, PrivateFolder, ServerFailed, as_user, free_port
+from tests.servers.far_machine import FarMachine
 from tests.servers.postgres import binaries, unprivileged_user
 
 CONFIGURATION = Path(__file__).parents[2] / "deploy" / "patroni.yml"
@@ -30,12 +31,22 @@ def _program(name: str) -> str:
 
 
 class Member:
-    """One machine: Patroni, and the PostgreSQL that it runs."""
+    """One machine: Patroni, and the PostgreSQL that it runs; on `machine`, or with us at the address `host`."""
 
-    def __init__(self, folder: Path, name: str, configuration: dict[str, Any], password: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        configuration: dict[str, Any],
+        password: str,
+        host: str,
+        machine: FarMachine | None = None,
+    ) -> None:
         self.name = name
+        self.host = host
         self.port = free_port()
-        self._api = f"127.0.0.1:{free_port()}"
+        self._machine = machine
+        self._api = f"{host}:{free_port()}"
         self._data = folder / name
         self._log = folder / f"{name}.log"
         self._file = folder / f"{name}.yml"
@@ -46,8 +57,8 @@ class Member:
             "restapi": {"listen": self._api, "connect_address": self._api},
             "postgresql": configuration["postgresql"]
             | {
-                "listen": f"127.0.0.1:{self.port}",
-                "connect_address": f"127.0.0.1:{self.port}",
+                "listen": f"{host}:{self.port}",
+                "connect_address": f"{host}:{self.port}",
                 "data_dir": str(self._data),
                 "bin_dir": str(binaries()),
                 "pgpass": str(folder / f"{name}.pgpass"),
@@ -64,13 +75,11 @@ class Member:
 
     def start(self) -> None:
         """Let it begin, or join again."""
-        self._child = Child.of(
-            [_program("patroni"), str(self._file)],
-            cwd=self._file.parent,
-            log=self._log,
-            death_signal=signal.SIGTERM,  # it stops its PostgreSQL then
-            user=unprivileged_user(),
-        )
+        # As root into the network of its machine, and then as who may run PostgreSQL.
+        before = self._machine.within if self._machine is not None else []
+        user = [*as_user(unprivileged_user()), "--pdeathsig", "TERM", "--"]  # it stops its PostgreSQL then
+        command = [*before, *user, _program("patroni"), str(self._file)]
+        self._child = Child.of(command, cwd=self._file.parent, log=self._log)
 
     def signal(self, number: signal.Signals) -> None:
         """To all its processes, PostgreSQL's too, as what befalls a machine."""
@@ -95,7 +104,7 @@ class Member:
 
     def connect(self, database: str = "postgres") -> psycopg.Connection[tuple[object, ...]]:
         """In autocommit, as the superuser."""
-        where = {"host": "127.0.0.1", "port": self.port, "dbname": database, "connect_timeout": 5}
+        where = {"host": self.host, "port": self.port, "dbname": database, "connect_timeout": 5}
         return psycopg.connect(**where, user="postgres", password=self._password, autocommit=True)
 
     def log_tail(self, lines: int = 20) -> str:
@@ -127,16 +136,23 @@ def _owner() -> str:
 
 
 class PatroniCluster:
-    """Starts on construction: the first member leads. Use it as a context or `close` it."""
+    """Starts on construction: the first member leads. Use it as a context or `close` it.
 
-    def __init__(self, *, is_synchronous: bool) -> None:
+    Args:
+        is_synchronous: whether the leader waits for its standby.
+        is_apart: whether the first member is on a machine whose cable can be cut; needs root.
+    """
+
+    def __init__(self, *, is_synchronous: bool, is_apart: bool = False) -> None:
         self.password = secrets.token_urlsafe(12)
         self._folder = PrivateFolder("shoal-patroni-", owner=unprivileged_user())
         self.members: list[Member] = []
         self._etcd: Child | None = None
+        self.machine = FarMachine() if is_apart else None
+        here, there = (self.machine.here, self.machine.there) if self.machine is not None else ("127.0.0.1",) * 2
         folder = self._folder.path
         try:
-            clients = self._start_etcd(folder)
+            clients = self._start_etcd(folder, here)
             configuration = yaml.safe_load(CONFIGURATION.read_text())
             configuration["etcd3"] = {"hosts": [clients]}
             configuration["watchdog"] = {"mode": "off"}  # tests play it
@@ -144,9 +160,9 @@ class PatroniCluster:
                 "synchronous_mode": is_synchronous,
                 "maximum_lag_on_failover": 64 << 20,
             }
-            for name in ("db1", "db2"):
-                self.members.append(Member(folder, name, configuration, self.password))
-            first, second = self.members
+            first = Member(folder, "db1", configuration, self.password, there, self.machine)
+            second = Member(folder, "db2", configuration, self.password, here)
+            self.members += [first, second]
             first.start()
             self._wait_for(lambda: first.role() == "master")
             second.start()
@@ -157,7 +173,7 @@ class PatroniCluster:
 
     def url(self, database: str) -> str:
         """With the first member as the first host."""
-        hosts = ",".join("127.0.0.1" for _ in self.members)
+        hosts = ",".join(each.host for each in self.members)
         ports = ",".join(str(each.port) for each in self.members)
         return f"postgresql+psycopg://postgres:{self.password}@/{database}?host={hosts}&port={ports}"
 
@@ -168,8 +184,8 @@ class PatroniCluster:
                 return each
         raise ServerFailed("no member leads")
 
-    def _start_etcd(self, folder: Path) -> str:
-        clients, peers = (f"127.0.0.1:{free_port()}" for _ in range(2))
+    def _start_etcd(self, folder: Path, host: str) -> str:
+        clients, peers = (f"{host}:{free_port()}" for _ in range(2))
         self._etcd = Child.of(
             [
                 *(_program("etcd"), "--name", "e1", "--data-dir", str(folder / "etcd"), "--log-level", "warn"),
@@ -198,6 +214,8 @@ class PatroniCluster:
             each.close()
         if self._etcd is not None:
             self._etcd.kill()
+        if self.machine is not None:
+            self.machine.close()
         self._folder.close()
 
     def __enter__(self) -> PatroniCluster:
