@@ -182,7 +182,7 @@ class TaskStarter:
     def _begin_children(self, code: TaskCode, resumed: Sequence[ChildState]) -> Begun:
         # Stored in the row: a later owner, who received other ends in between, must see the same.
         values = self._with_builtins(code) if self._plan.tasks[code].uses_builtins else self._parameters.values(code)
-        children = Children.of(self._plan, code, self._attempts.next(code), values)
+        children = Children.of(self._plan, code, self._attempts.next(code), values, self._parameters.time)
         number = self._attempts.begin(code, rests=True)
         attempt = TaskAttempt(code, number, T.RUNNING_EXECUTION, values=json.dumps(values, ensure_ascii=False))
         return Begun(attempt, children, children.resume(resumed) if resumed else children.start_more())
