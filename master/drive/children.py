@@ -151,7 +151,7 @@ class Children:
         given = [parse_parameters(self.ended[index][1] or "{}", "outputs") for index in range(len(self.params))]
         listed = json.dumps(given, ensure_ascii=False)
         if has_large(listed):
-            listed = joined(listed, PARAMETERS_BYTES_MAX // 2 - 1_000, self.task.name, OUTPUT, in_quotes=True)
+            listed = joined(listed, PARAMETERS_BYTES_MAX // 2 - 1_000, self.task.name, OUTPUT)
         outputs = {OUTPUT: listed, own_output(self.task.name): listed}
         left_out = self.params.said() if isinstance(self.params, Tuples) and self.params.left_out else ""
         return TaskState.SUCCESS, json.dumps(outputs, ensure_ascii=False), left_out
