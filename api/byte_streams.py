@@ -80,7 +80,7 @@ def add_stream(router: APIRouter, operation: StreamOperation[Any]) -> None:
             headers |= {SIZE_HEADER: str(head.size), COMPLETE_HEADER: str(head.is_complete).lower()}
             if "If-Range" in request.headers:
                 given_range = None  # no version of a file has a name here
-            status, query, more = _file(query, head, given_range, source.id)
+            status, query, more = _file(query, head, given_range, source.file_name)
             headers.update(more)
             return SentInParts(source, _bytes(source, query), headers, check, status=status)
         except NotThatLong:
@@ -117,14 +117,16 @@ def _after(query: StreamQuery, last_event: str | None) -> StreamQuery:
     return query.model_copy(update={"offset": int(last_event)})
 
 
-def _file(query: StreamQuery, head: Slice, range_: str | None, id_: int) -> tuple[int, StreamQuery, Mapping[str, str]]:
+def _file(
+    query: StreamQuery, head: Slice, range_: str | None, file_name: str
+) -> tuple[int, StreamQuery, Mapping[str, str]]:
     """Status, bytes and headers of an answer with the present content. Raises `NotThatLong`."""
     if query.offset is not None or query.limit is not None:
         first = min(query.offset or 0, head.size)
         end = head.size if query.limit is None else min(first + query.limit, head.size)
         first = max(first, min(head.first, end))
         return 200, StreamQuery(offset=first, limit=end - first), {"Content-Length": str(end - first)}
-    headers = {"Accept-Ranges": "bytes", "Content-Disposition": f'attachment; filename="task-{id_}.log"'}
+    headers = {"Accept-Ranges": "bytes", "Content-Disposition": f'attachment; filename="{file_name}"'}
     found = read_range(range_, head.size)
     if found is not None:
         first = max(found.first, head.first)

@@ -43,6 +43,7 @@ from node.cluster_gauges import SHOWING_SLOTS, show_figures
 from node.joining import Joining
 from node.life import Life
 from node.lives import end_all, ending_life, live_until_stopped, new_life
+from node.store_access import StoreAccess
 from node.threads import in_thread
 from node.vitals import beats, hears, stays, tries_to_beat
 from node.waiting import either_set
@@ -124,7 +125,7 @@ class Master:
             room=claim,
             dependents=dependents,
             longest_run=self._settings.longest_run,
-            store=self._store,
+            store=None if self._store is None else StoreAccess(self._store, life),
         )
         membership = Membership(life, registry, self._settings, lambda: driver.runs.active, poll)
         await membership.join()

@@ -54,6 +54,10 @@ class Source(Protocol):
     def project(self) -> str | None:
         """On which the right to read them is needed."""
 
+    @property
+    def file_name(self) -> str:
+        """Under which a browser saves all of them: letters, digits and `_ . -`."""
+
     async def read(self, offset: int, limit: int = SLICE_BYTES_MAX) -> Slice:
         """At most `limit` bytes from `offset`, at most 1 MiB; none at the end.
 

@@ -25,7 +25,7 @@ from service.cluster import (
     settings_in_force,
 )
 from service.explain import why
-from service.logs import log_search, log_source
+from service.logs import log_search, log_source, value_source
 from service.operation import Operation
 from service.pools import pool_changes, pools
 from service.projects import files, projects
@@ -72,6 +72,7 @@ _MODULES = (
         line,
         log_source,
         log_search,
+        value_source,
         control,
         streams,
         bulk,

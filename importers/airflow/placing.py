@@ -88,6 +88,7 @@ def _placed(reader: Reader, operator: Operator, uses: Any) -> Operator:
         link(list(dict.fromkeys(operators_in(uses))), operator)
         return operator
     of.add(operator)
+    operator.group = groups[-1].prefix if groups else ""
     for each in groups:
         each.tasks.append(operator)
     link(list(dict.fromkeys(operators_in(uses))), operator)

@@ -71,6 +71,8 @@ def roots(flow: Flow) -> None:
 
 def _common(args: Args) -> None:
     fields, about = args.draft.fields, args.draft.about
+    if args.operator.group:
+        fields["group"] = args.operator.group
     for name in ("doc_md", "doc", "doc_rst", "task_display_name"):
         if args.has(name) and isinstance(value := args.raw(name), str):
             fields.setdefault("description", value.strip()[:1000])

@@ -133,6 +133,7 @@ class Operator:
     over: dict[str, Any] = field(default_factory=dict)
     before: list[Operator] = field(default_factory=list)
     is_teardown: bool = False
+    group: str = ""
 
 
 @dataclass(frozen=True)

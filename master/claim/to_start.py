@@ -124,6 +124,7 @@ def parameters_of(
         inherited=parse_parameters(inherited, "the parent's parameters") if inherited is not None else {},
         startup=command.params,
         time=time,
+        are_made=command.parent is not None,
     )
     return RunParameters(values, time, _key(plan, values, time))
 

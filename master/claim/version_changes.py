@@ -74,4 +74,4 @@ def _parameters(
     changed = frozenset() if isinstance(old, Refused) else changed_parameters(old.spec.params, new.spec.params)
     kept = {name: value for name, value in values.items() if name in given or name not in changed}
     time = RunTime(instance.schedule_time or EPOCH, instance.time_zone, instance.interval)
-    return base_parameters(new, project=project, inherited={}, startup=kept, time=time)
+    return base_parameters(new, project=project, inherited={}, startup=kept, time=time, are_made=True)

@@ -17,6 +17,7 @@ from model.parameters.outputs import OutParameters
 from model.parameters.parameters import PARAMETERS_BYTES_MAX, Room, parse_parameters, replace_references
 from model.runs.instances import AttemptEnd, ChildState, TaskAttempt
 from model.runs.states import TaskState, WorkflowState
+from model.time.run_time import RunTime
 
 W = WorkflowState
 _ENDS = {W.SUCCESS: TaskState.SUCCESS, W.FAILURE: TaskState.FAILURE, W.STOP: TaskState.KILL, W.PAUSE: TaskState.PAUSE}
@@ -40,24 +41,28 @@ class Children:
     _next: int = 0
 
     @classmethod
-    def of(cls, plan: Plan, code: TaskCode, attempt: int, values: Mapping[str, str]) -> Children:
-        """Children of which none has begun. Raises `Refused` for lists that cannot be read."""
+    def of(cls, plan: Plan, code: TaskCode, attempt: int, values: Mapping[str, str], time: RunTime) -> Children:
+        """Children of which none has begun: what they are given is made here, and is data to them. Raises `Refused` for
+        lists that cannot be read."""
         task = plan.tasks[code]
         match task.logic:
             case SubProcessParams(params=params):
                 own = {param.name: values[param.name] for param in task.inputs if param.name in values}
                 room = Room("the parameters of its sub-workflow", PARAMETERS_BYTES_MAX)
-                given = {name: replace_references(text, values, room.take) for name, text in params.items()}
+                given = {
+                    name: replace_references(time.put_into(text), values, room.take) for name, text in params.items()
+                }
                 return cls(plan, task, attempt, ({**own, **given},), 1)
             case DynamicParams(parallelism=width) as dynamic:
-                return cls(plan, task, attempt, tuples(dynamic, with_large(values, task.params)), width)
+                found = tuples(dynamic, with_large(values, task.params), time.put_into)
+                return cls(plan, task, attempt, found, width)
         raise AssertionError(f"{task.type} has no children")
 
     @classmethod
-    def restored(cls, plan: Plan, attempt: TaskAttempt, rows: Iterable[ChildState]) -> Children:
+    def restored(cls, plan: Plan, attempt: TaskAttempt, rows: Iterable[ChildState], time: RunTime) -> Children:
         """The children of an attempt from its row and theirs; `rows` may have those of others. Raises `Refused`."""
         values = parse_parameters(attempt.values, "the values of its parameters")
-        own = cls.of(plan, attempt.code, attempt.attempt, values)
+        own = cls.of(plan, attempt.code, attempt.attempt, values, time)
         for child in rows:
             if (child.code, child.attempt) == (attempt.code, attempt.attempt) and 0 <= child.index < len(own.params):
                 own.started.add(child.index)
@@ -146,7 +151,7 @@ class Children:
         given = [parse_parameters(self.ended[index][1] or "{}", "outputs") for index in range(len(self.params))]
         listed = json.dumps(given, ensure_ascii=False)
         if has_large(listed):
-            listed = joined(listed, PARAMETERS_BYTES_MAX // 2 - 1_000, self.task.name, OUTPUT, in_quotes=True)
+            listed = joined(listed, PARAMETERS_BYTES_MAX // 2 - 1_000, self.task.name, OUTPUT)
         outputs = {OUTPUT: listed, own_output(self.task.name): listed}
         left_out = self.params.said() if isinstance(self.params, Tuples) and self.params.left_out else ""
         return TaskState.SUCCESS, json.dumps(outputs, ensure_ascii=False), left_out

@@ -23,7 +23,6 @@ from dao.runs import workflow_instances
 from dao.runs.workflow_instances import OwnershipLost
 from dao.tasks import task_events
 from dao.tasks.task_events import Unreadable
-from logstore.calls import StoreCalls
 from master.claim.batch import AdaptiveBatch
 from master.claim.quarantine import Quarantine
 from master.drive.dependents import Dependents
@@ -44,6 +43,7 @@ from model.ids import WorkflowInstanceId
 from model.runs.instances import AttemptEnd
 from model.runs.states import TaskState
 from node.life import Life
+from node.store_access import StoreAccess
 from node.write_loop import run_rounds
 from registry.clock import boottime_s
 
@@ -77,7 +77,7 @@ class Driver:
         room: asyncio.Event,
         dependents: Dependents,
         longest_run: timedelta | None = None,
-        store: StoreCalls | None = None,
+        store: StoreAccess | None = None,
     ) -> None:
         self.wake = wake
         self.plans = Plans()

@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from master.drive.parameters import Parameters, Seen
-from model.definitions.each import EACH, EACH_INDEX, elements_of, listed, read_stored, stored
+from model.definitions.each import EACH, EACH_INDEX, elements_of, is_of_element, listed, read_stored, stored
 from model.definitions.plan import PlannedTask
 from model.errors import Refused
 from model.parameters.json_values import JsonPath, Missing, part_of, text_of
+from model.parameters.large_values import WHOLE_BYTES_MAX, LargeValue, is_known, large_value, part_in
 from model.parameters.parameters import parameter_variable, references
 from model.parameters.results import bases
 
@@ -25,7 +26,18 @@ CHARACTERS_MAX = 256_000_000
 class ElementValues:
     """The values of one task's elements, made with `of`, or from the task's row with `restored`."""
 
-    __slots__ = ("_base", "_json", "_local", "_parameters", "_parts", "_shared", "_task", "elements", "stored")
+    __slots__ = (
+        "_base",
+        "_json",
+        "_local",
+        "_parameters",
+        "_parts",
+        "_reads",
+        "_shared",
+        "_task",
+        "elements",
+        "stored",
+    )
 
     def __init__(
         self, task: PlannedTask, parameters: Parameters, text: str, shared: Mapping[str, str], json_names: Sequence[str]
@@ -37,6 +49,7 @@ class ElementValues:
         self._base = json.dumps(shared, ensure_ascii=False)
         self._parts = _parts_named_in(task)
         self._local = _uses_element(task)
+        self._reads = bool(self._parts) or _uses_part(task)
         self.elements: list[Any] = elements_of(text)
         self.stored = stored(text, len(self.elements), shared, json_names)
         """What the row of the task has."""
@@ -66,14 +79,32 @@ class ElementValues:
         """The value of one element as text."""
         return text_of(self.elements[index])
 
+    def missing_from(self, first: int, count: int) -> list[LargeValue]:
+        """Of these elements, the large values that are to be read before the first of them begins: as many as may be
+        read at once. None if it can begin: its task takes it as a whole, or it is known."""
+        if not self._reads or (large := self._large(first)) is None or is_known(large):
+            return []
+        missing, room = list[LargeValue](), WHOLE_BYTES_MAX
+        for index in range(first, min(first + count, len(self.elements))):
+            if (large := self._large(index)) is not None and not is_known(large):
+                room -= large.size
+                if missing and room < 0:
+                    break
+                missing.append(large)
+        return missing
+
+    def _large(self, index: int) -> LargeValue | None:
+        element = self.elements[index]
+        return large_value(element) if isinstance(element, str) else None
+
     def seen(self, index: int) -> Seen:
         """All that one element sees. Raises `Refused` if it has no part of its own that the task names."""
-        element = self.elements[index]
+        element, large = self.elements[index], self._large(index)
         own = {EACH: text_of(element), EACH_INDEX: str(index)}
-        names = [] if isinstance(element, str) else [EACH]
+        names = [] if isinstance(element, str) and (large is None or not large.is_json) else [EACH]
         for name, steps in self._parts:
             try:
-                part = part_of(element, steps)
+                part = part_of(element, steps) if large is None else part_in(large, steps)
             except Missing:
                 raise Refused(f"${{{name}}} has no value: this element has no such part") from None
             own[name] = text_of(part)
@@ -102,6 +133,12 @@ def _parts_named_in(task: PlannedTask) -> list[tuple[str, JsonPath]]:
 def _uses_element(task: PlannedTask) -> bool:
     """Whether a local parameter is made of the element, so that all are made anew for each."""
     return any(f"${{{EACH}" in param.value for param in task.inputs)
+
+
+def _uses_part(task: PlannedTask) -> bool:
+    """Whether a local parameter is made of a part of the element."""
+    names = [name for param in task.inputs for name in references(param.value)]
+    return any(is_of_element(name) and name not in (EACH, EACH_INDEX) for name in names)
 
 
 def _is_named(name: str, task: PlannedTask) -> bool:

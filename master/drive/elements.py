@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 
+from master.drive.element_results import ElementResults
 from master.drive.element_values import ElementValues
 from model.choices import OnElementFailure
 from model.definitions.plan import PlannedTask
+from model.errors import Refused
 from model.ids import TaskCode
-from model.parameters.json_values import looks_like_json
-from model.parameters.large_values import has_large, joined, large_value
-from model.parameters.outputs import TEXTS, OutParameters
-from model.parameters.parameters import PARAMETERS_BYTES_MAX
+from model.parameters.large_values import ValuesMissing
 from model.runs.elements import KEPT, element_name
 from model.runs.instances import AttemptEnd, TaskAttempt
 from model.runs.states import TaskState
 
 T = TaskState
-ROOM = PARAMETERS_BYTES_MAX - 1_000
 
 
 class Elements:
@@ -26,17 +23,15 @@ class Elements:
 
     Args:
         begin: begins the next attempt of an element; one that cannot begin is over at once, as a FAILURE.
-        given_by: what an element that printed these outputs passes on.
-        named: the names of values that other tasks want of it, if the list is empty.
+        results: makes lists of what the elements give.
     """
 
     __slots__ = (
         "_begin",
         "_ended",
         "_given",
-        "_given_by",
-        "_named",
         "_next",
+        "_results",
         "_task",
         "_under_way",
         "attempt",
@@ -49,15 +44,13 @@ class Elements:
         attempt: int,
         values: ElementValues,
         begin: Callable[[int], TaskAttempt],
-        given_by: Callable[[str | None], Mapping[str, str]],
-        named: Iterable[str] = (),
+        results: ElementResults,
     ) -> None:
         self.attempt = attempt
         self.values = values
         self._task = task
         self._begin = begin
-        self._given_by = given_by
-        self._named = tuple(named)
+        self._results = results
         self._under_way: set[int] = set()
         self._ended: dict[int, TaskState] = {}
         self._given: dict[int, str] = {}
@@ -100,15 +93,20 @@ class Elements:
         self._under_way.discard(index)
 
     def start_more(self) -> list[TaskAttempt]:
-        """Begin as many as may be under way at once, in order."""
+        """Begin as many as may be under way at once, in order. Those that are made of large values come in waves, of as
+        many as are read at once. Raises `ValuesMissing`."""
         assert self._task.each is not None, "it has no elements"
-        effects = []
+        effects: list[TaskAttempt] = []
         while (
             len(self._under_way) < self._task.each.parallel
             and self._next < len(self.values.elements)
             and not self._stops
         ):
             if self._next not in self._under_way and self._next not in self._ended:
+                if missing := self.values.missing_from(self._next, self._task.each.parallel):
+                    if effects or self._under_way:
+                        break
+                    raise ValuesMissing(missing)
                 attempt = self._begin(self._next)
                 effects.append(attempt)
                 if attempt.state is T.FAILURE:
@@ -135,7 +133,10 @@ class Elements:
             return self._end(T.KILL if killed else T.FAILURE, reason=self._why(failed, killed=killed))
         if self._ended and all(state is T.SKIPPED for state in self._ended.values()):
             return self._end(T.SKIPPED, reason="all its elements were skipped")
-        outputs, reason = (None, "") if dry_run else self._outputs()
+        try:
+            outputs, reason = (None, "") if dry_run else self._results.lists(self._given, len(self.values.elements))
+        except Refused as error:  # its elements keep their success: to run it again makes the lists again
+            return self._end(T.FAILURE, reason=str(error))
         return self._end(T.SUCCESS, outputs, reason)
 
     def _end(self, state: TaskState, outputs: str | None = None, reason: str = "") -> AttemptEnd:
@@ -146,26 +147,3 @@ class Elements:
         said = f"{len(failed):,} of {count:,} elements {'were killed' if killed else 'failed'}, the first is {first}"
         never = count - len(self._ended)
         return f"{said}; {never:,} did not begin, since on_failure is stop" if never else said
-
-    def _outputs(self) -> tuple[str | None, str]:
-        """A list for each name that an element gave: of its values in the order of the elements, null where there is
-        none. What is too large for a run is left out, which a sentence says, also to who reads it."""
-        count = len(self.values.elements)
-        types = OutParameters.recorded_in(self._task.parameter_types).types
-        lists: dict[str, list[str]] = {name: ["null"] * count for name in (*(self._task.outputs or ()), *self._named)}
-        for index in range(count):
-            for name, value in self._given_by(self._given.get(index)).items():
-                is_json = types.get(name) not in TEXTS and looks_like_json(value)
-                of_name = lists.setdefault(name, ["null"] * count)
-                of_name[index] = value if is_json or has_large(value) else json.dumps(value, ensure_ascii=False)
-        room, outputs, left_out = ROOM, {}, []
-        for name, listed in lists.items():
-            text = f"[{', '.join(listed)}]"
-            size = len(json.dumps({name: text}, ensure_ascii=False).encode())
-            outputs[name] = joined(text, room - size + len(text.encode()), self._task.name, name)
-            if large_value(outputs[name]) is not None:
-                left_out.append(f'"{name}" ({size:,} bytes)')
-            else:
-                room -= max(size, len(outputs[name].encode()))
-        said = f"too large to be passed on: {', '.join(left_out)}" if left_out else ""
-        return json.dumps(outputs, ensure_ascii=False) if outputs else None, said

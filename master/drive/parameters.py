@@ -11,7 +11,7 @@ from master.drive.output_scope import Contexts
 from master.drive.results import Reader, Results
 from model.definitions.plan import Plan, PlannedTask
 from model.errors import Refused
-from model.ids import TaskCode
+from model.ids import TaskCode, WorkflowInstanceId
 from model.parameters.builtin import IS_LATEST, check_interval_names, closing_parameters
 from model.parameters.nested_references import resolve
 from model.parameters.parameters import parse_parameters
@@ -117,6 +117,11 @@ class Parameters:
         if task.uses_builtins:
             values = {**self.builtins(), **values}
         return Seen(json.dumps(values, ensure_ascii=False), names)
+
+    @property
+    def run(self) -> WorkflowInstanceId:
+        """The instance."""
+        return self._instance.id
 
     @property
     def time(self) -> RunTime:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from master.drive.attempts import Attempts
 from master.drive.children import Children
+from master.drive.element_results import ElementResults
 from master.drive.element_values import ElementValues
 from master.drive.elements import Elements
 from master.drive.events import Effect
@@ -162,13 +163,13 @@ class TaskStarter:
     def _elements_of(self, code: TaskCode, number: int, values: ElementValues) -> Elements:
         task = self._plan.tasks[code]
         self._elements[code] = values
+        named = () if values.elements else self._plan.values_named_of(code)
         return Elements(
             task,
             number,
             values,
             lambda index: self._begin_element(task, index),
-            lambda outputs: self._parameters.given_by(task, outputs),
-            () if values.elements else self._plan.values_named_of(code),
+            ElementResults(self._plan, task, self._parameters, named),
         )
 
     def _begin_element(self, task: PlannedTask, index: int) -> TaskAttempt:
@@ -182,7 +183,7 @@ class TaskStarter:
     def _begin_children(self, code: TaskCode, resumed: Sequence[ChildState]) -> Begun:
         # Stored in the row: a later owner, who received other ends in between, must see the same.
         values = self._with_builtins(code) if self._plan.tasks[code].uses_builtins else self._parameters.values(code)
-        children = Children.of(self._plan, code, self._attempts.next(code), values)
+        children = Children.of(self._plan, code, self._attempts.next(code), values, self._parameters.time)
         number = self._attempts.begin(code, rests=True)
         attempt = TaskAttempt(code, number, T.RUNNING_EXECUTION, values=json.dumps(values, ensure_ascii=False))
         return Begun(attempt, children, children.resume(resumed) if resumed else children.start_more())

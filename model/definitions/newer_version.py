@@ -44,6 +44,7 @@ def _work(task: TaskSpec, spec: WorkflowSpec) -> TaskSpec:
     own = {
         "code": None,
         "description": "",
+        "group": None,
         "after": tuple(sorted(name for name in task.after if name != GATE)),
         "worker_group": task.worker_group or spec.worker_group,
         "environment": task.environment or spec.environment,

@@ -91,17 +91,18 @@ class TaskSpec(BaseModel):
     needs resources while it runs, and how many of each. `files` of its project are put into its folder; its processes
     find the URLs of its `data_sources` in their environment (`model/definitions/task_data_sources.py`). An attempt
     whose process ends with one of `skip_exit_codes` is SKIPPED. With `strict_outputs` it fails when an OUT parameter
-    without a default gets no value (None: as its workflow says). `description` is for people. A `stream` runs until it
-    is stopped (`model/streams/streams.py`): `restart` and the fields up to `readiness` are for streams only. With
-    `each` it runs once for each element of a list (`model/definitions/each.py`). `teardown` and `on_exit` tasks clean
-    up when all others are over, however they ended (`model/runs/closing.py`). Its success `updates` datasets of its
-    project (`model/definitions/triggers.py`).
+    without a default gets no value (None: as its workflow says). `description` and `group`, a name that tasks share
+    which are shown as one, are for people. A `stream` runs until it is stopped (`model/streams/streams.py`): `restart`
+    and the fields up to `readiness` are for streams only. With `each` it runs once for each element of a list
+    (`model/definitions/each.py`). `teardown` and `on_exit` tasks clean up when all others are over, however they ended
+    (`model/runs/closing.py`). Its success `updates` datasets of its project (`model/definitions/triggers.py`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Name
     description: Description = ""
+    group: Name | None = None
     type: Annotated[str, Field(min_length=1, max_length=100), AfterValidator(plain_data)]
     params: Annotated[dict[str, Any], AfterValidator(plain_data), AfterValidator(with_plain_scripts)] = {}
     after: tuple[str, ...] = ()

@@ -28,7 +28,6 @@ from model.parameters.parameters import Room, replace_references
 from model.parameters.secret_values import without_sealed
 from model.parameters.text import ParameterValue, plain_data
 from model.time.run_time import RunTime
-from model.time.time_expressions import replace_time_expressions
 
 APPROVAL = "APPROVAL"
 """The task type."""
@@ -165,9 +164,7 @@ def question_of(params: ApprovalParams, values: Mapping[str, str], time: RunTime
 
     def put_in(text: str) -> str:
         # First, so that what is put in stays what it is.
-        if "$[" in text:
-            text = replace_time_expressions(text, time.at, time.zone, time.interval)
-        return without_sealed(replace_references(text, values, room.take))
+        return without_sealed(replace_references(time.put_into(text), values, room.take))
 
     form = {name: field.model_copy(update={"value": put_in(field.value)}) for name, field in params.form.items()}
     return Question(put_in(params.text), form)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Annotated, Any
@@ -39,7 +39,8 @@ def own_output(task_name: str) -> str:
 
 
 class DynamicList(Part):
-    """A name and its values: a text that is split at each `separator`, or a JSON list; both may contain `${name}`."""
+    """A name and its values: a text that is split at each `separator`, or a JSON list; both may contain `${name}` and
+    `$[...]`."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]{0,199}$")]
     value: ParameterValue
@@ -102,7 +103,7 @@ class Tuples:
         return f"{children}; {self.left_out:,} more tuples were left out, raise max_instances to have them"
 
 
-def tuples(params: DynamicParams, values: Mapping[str, str]) -> Tuples:
+def tuples(params: DynamicParams, values: Mapping[str, str], in_time: Callable[[str], str] = str) -> Tuples:
     """The children to start; none if a list is empty.
 
     A reference in a JSON list stays within its element, whatever its value. Elsewhere the value is inserted before the
@@ -111,6 +112,7 @@ def tuples(params: DynamicParams, values: Mapping[str, str]) -> Tuples:
     Args:
         params: validated when they were saved.
         values: name -> value of every parameter that the task sees. An unknown `${name}` stays as it is.
+        in_time: replaces the `$[...]` of a text that is written down.
     Raises:
         Refused: a list is too long, or is enclosed in brackets like a JSON list but is not valid JSON.
     """
@@ -118,7 +120,7 @@ def tuples(params: DynamicParams, values: Mapping[str, str]) -> Tuples:
     excluded = frozenset(params.filter)
     lists = []
     for each in params.lists:
-        found = _values_of(each, values)
+        found = _values_of(each, in_time(each.value), values)
         room -= sum(len(value) + 1 for value in found)
         if room < 0:
             raise Refused(f"the lists have more than {LISTS_LENGTH_MAX:,} characters together; make them shorter")
@@ -128,16 +130,16 @@ def tuples(params: DynamicParams, values: Mapping[str, str]) -> Tuples:
     return Tuples(tuple(lists), count, total - count)
 
 
-def _values_of(each: DynamicList, values: Mapping[str, str]) -> list[str]:
+def _values_of(each: DynamicList, given: str, values: Mapping[str, str]) -> list[str]:
     def inserted(text: str) -> str:
         return replace_references(text, values, lambda _, value: value)
 
-    if len(each.value) + sum(map(len, _used(each.value, values))) > LISTS_LENGTH_MAX:
+    if len(given) + sum(map(len, _used(given, values))) > LISTS_LENGTH_MAX:
         raise Refused(f'list "{each.name}" has more than {LISTS_LENGTH_MAX:,} characters; make it shorter')
-    written = _json_list(each.name, each.value)
+    written = _json_list(each.name, given)
     if written is not None:
         return [inserted(value) for value in written]
-    text = inserted(each.value)
+    text = inserted(given)
     listed = _json_list(each.name, text)
     if listed is not None:
         return listed

@@ -18,8 +18,8 @@ STARTED_RUN = "started.run"
 class SubProcessParams(LogicParams):
     """The child workflow: without `project` in the same project, without `version` its newest when it starts.
 
-    `params` are the child's start parameters; their values may contain `${name}`. Without `wait` the other run is no
-    child: the task has succeeded once it has begun, and nothing of this run concerns it any more.
+    `params` are the child's start parameters; their values may contain `${name}` and `$[...]`. Without `wait` the other
+    run is no child: the task has succeeded once it has begun, and nothing of this run concerns it any more.
     """
 
     workflow: Workflow

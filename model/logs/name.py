@@ -2,7 +2,8 @@
 
 <yyyyMMdd>/<workflow code>/<workflow instance>/<task instance>.log
 
-A value that is too large for a row is beside it in the log store, as <task instance>.<number>.value.
+A value that is too large for a row is beside it in the log store, as <task instance>.<number>.value; one that a master
+has made of those of many tasks as <SHA-256>.value.
 """
 
 from __future__ import annotations
@@ -14,8 +15,12 @@ from model.errors import Refused
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 
 _KEY = re.compile(
-    r"([0-9]{8})/([0-9]{1,18})/([0-9]{1,18})/([0-9]{1,18})(?:(?:\.[0-9]{1,18})?\.log|\.[0-9]{1,4}\.value)", re.ASCII
+    r"([0-9]{8})/([0-9]{1,18})/([0-9]{1,18})/"
+    r"(?:([0-9]{1,18})(?:(?:\.[0-9]{1,18})?\.log|\.[0-9]{1,4}\.value)|[0-9a-f]{64}\.value)",
+    re.ASCII,
 )
+NO_ATTEMPT = TaskInstanceId(0)
+"""Of a value that belongs to its run alone."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +55,17 @@ class LogName:
         return "/".join((*self.folders, f"{self.task_instance_id:d}.{number:d}.value"))
 
 
+def value_of_run(date: str, code: WorkflowCode, run: WorkflowInstanceId, digest: str) -> str:
+    """The name of a value in the log store that belongs to no attempt alone."""
+    return "/".join((*LogName(date, code, run, NO_ATTEMPT).folders, f"{digest}.value"))
+
+
 def name_of(key: str) -> LogName | None:
-    """The log of a copy, or of a value beside it, in the log store; None if that is no name of one."""
+    """The log of a copy, or of a value beside it, in the log store, with `NO_ATTEMPT` for one of a run alone; None if
+    that is no name of one."""
     found = _KEY.fullmatch(key)
     if found is None:
         return None
     date, code, run, task = found.groups()
-    return LogName(date, WorkflowCode(int(code)), WorkflowInstanceId(int(run)), TaskInstanceId(int(task)))
+    id_ = NO_ATTEMPT if task is None else TaskInstanceId(int(task))
+    return LogName(date, WorkflowCode(int(code)), WorkflowInstanceId(int(run)), id_)

@@ -19,12 +19,19 @@ class Missing(Exception):
     """The JSON has nothing at that path."""
 
 
+class NotJson(Refused):
+    """A text is no JSON."""
+
+    def __init__(self) -> None:
+        super().__init__("it is not JSON")
+
+
 def parse_json(text: str) -> Any:
-    """The JSON of a text, numbers with a point as they were written. Raises `Refused` for invalid JSON."""
+    """The JSON of a text, numbers with a point as they were written. Raises `NotJson`."""
     try:
         return json.loads(text, parse_float=_WrittenFloat)
     except (ValueError, RecursionError):
-        raise Refused("it is not JSON") from None
+        raise NotJson from None
 
 
 def part_of(given: Any, path: Sequence[str | int]) -> Any:

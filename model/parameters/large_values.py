@@ -6,37 +6,46 @@ The worker of the task that gave it writes the file, and the text goes wherever 
 and other runs. A worker reads the file for a task that names the value; a master only for what it decides itself, such
 as `each`, SWITCH and paths into JSON (`master/drive/large_values.py`). What such a text stands for never changes, since
 the text has its hash; so what was read is remembered here, whoever asks.
+
+A list of what elements give may be too large as well: then its master writes the file. In it such texts stand for the
+large ones among them (`parts`), so nobody needs to have all of them at once but who reads the whole.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 from urllib.parse import quote, unquote
 
 from model.errors import Refused, ShoalError
-from model.parameters.json_values import parse_json
+from model.parameters.json_values import Missing, NotJson, parse_json, part_of
 from model.parameters.parameters import file_variable, parameter_variable
 
 INLINE_BYTES_MAX = 65_536
 """A larger value goes into a file, where there is a log store."""
+ELEMENT_BYTES_MAX = 4_096
+"""Of one element of `each`, since its master holds what all of them give."""
 REMEMBERED_CHARACTERS_MAX = 64_000_000
+WHOLE_BYTES_MAX = 16_777_216
+"""So much a master puts together of parts, and reads of parts at once."""
 _MARK = "shoal-value:v1:"
 _LOST = "lost"
 _FORM = re.compile(
-    _MARK + r"([0-9]{8}/[0-9]{1,18}/[0-9]{1,18}/[0-9]{1,18}\.[0-9]{1,4}\.value|lost)"
-    r":([0-9]{1,12}):([0-9a-f]{64}|):(json|text):([A-Za-z0-9_.~%-]*):([A-Za-z0-9_.]+);",
+    _MARK + r"([0-9]{8}/[0-9]{1,18}/[0-9]{1,18}/(?:[0-9]{1,18}\.[0-9]{1,4}|[0-9a-f]{64})\.value|lost)"
+    r":([0-9]{1,12}):([0-9a-f]{64}|):(json|text|parts):([A-Za-z0-9_.~%-]*):([A-Za-z0-9_.]+);",
     re.ASCII,
 )
+_PART = re.compile(f'"({_FORM.pattern})"', re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class LargeValue:
-    """One value in a file, and who gave it. `is_json`: it is no text. An empty `digest`: nothing has kept it."""
+    """One value in a file, and who gave it. `is_json`: it is no text. `in_parts`: it is a list in JSON, with texts that
+    stand for other values. An empty `digest`: nothing has kept it."""
 
     key: str
     size: int
@@ -44,6 +53,7 @@ class LargeValue:
     is_json: bool
     task: str
     name: str
+    in_parts: bool = False
 
     @classmethod
     def lost(cls, size: int, task: str, name: str) -> LargeValue:
@@ -53,8 +63,13 @@ class LargeValue:
     @property
     def written(self) -> str:
         """The text in its place."""
-        kind = "json" if self.is_json else "text"
+        kind = "parts" if self.in_parts else "json" if self.is_json else "text"
         return f"{_MARK}{self.key}:{self.size}:{self.digest}:{kind}:{quote(self.task, safe='')}:{self.name};"
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether nothing has kept it."""
+        return self.key == _LOST
 
     @property
     def said(self) -> str:
@@ -78,27 +93,42 @@ class Content:
 
     @cached_property
     def json(self) -> Any:
-        """Its JSON. Raises `Refused` if it is none."""
+        """Its JSON. Raises `NotJson` if it is none."""
         return parse_json(self.text)
 
 
-_known: dict[LargeValue, Content | Refused] = {}
+class _Memory:
+    def __init__(self) -> None:
+        self.contents: dict[LargeValue, Content | Refused] = {}
+        self._characters = 0
+
+    def add(self, value: LargeValue, content: Content | Refused) -> None:
+        self.drop(value)
+        self.contents[value] = content
+        self._characters += _length(content)
+        while self._characters > REMEMBERED_CHARACTERS_MAX and len(self.contents) > 1:
+            self.drop(next(iter(self.contents)))
+
+    def drop(self, value: LargeValue) -> None:
+        if (found := self.contents.pop(value, None)) is not None:
+            self._characters -= _length(found)
+
+
+def _length(content: Content | Refused) -> int:
+    return len(content.text) if isinstance(content, Content) else 0
+
+
+_memory = _Memory()
 
 
 def remember(value: LargeValue, content: Content | Refused) -> None:
     """From now on it has this content, or none for that reason. The oldest are forgotten."""
-    _known.pop(value, None)
-    _known[value] = content
-    left = REMEMBERED_CHARACTERS_MAX
-    for each, known in list(_known.items())[::-1]:
-        left -= len(known.text) if isinstance(known, Content) else 0
-        if left < 0 and each != value:
-            forget(each)
+    _memory.add(value, content)
 
 
 def forget(value: LargeValue) -> None:
     """It is to be read again."""
-    _known.pop(value, None)
+    _memory.drop(value)
 
 
 def large_value(text: str) -> LargeValue | None:
@@ -119,12 +149,12 @@ def large_in(text: str) -> list[LargeValue]:
 
 def content_of(value: LargeValue) -> Content:
     """What it is. Raises `ValuesMissing` if that must be read first, and `Refused` if nobody can."""
-    if value.key == _LOST:
+    if value.is_lost:
         raise Refused(
-            f"{value.said} was too large to be passed on: a list of what elements or children give has at most 1 MiB; "
-            f"have each give less, or write it into a file"
+            f"{value.said} was too large to be passed on: a list without a log store, or of what children give, has at "
+            f"most 1 MiB; have each give less, or write it into a file"
         )
-    known = _known.get(value)
+    known = _memory.contents.get(value)
     if known is None:
         raise ValuesMissing([value])
     if isinstance(known, Refused):
@@ -132,13 +162,67 @@ def content_of(value: LargeValue) -> Content:
     return known
 
 
-def expanded(text: str, content: Callable[[LargeValue], str] = lambda value: content_of(value).text) -> str:
-    """The text with each large value in its place. Raises as `content_of`."""
+def is_known(value: LargeValue) -> bool:
+    """Whether it is known what it is, or why nobody can read it."""
+    return value in _memory.contents or value.is_lost
+
+
+def whole(value: LargeValue) -> str:
+    """Its text, with all its parts. Raises as `content_of`, and `Refused` if those are too many bytes for a master."""
+    content = content_of(value)
+    if not value.in_parts:
+        return content.text
+    parts = parts_of(value, content.text, WHOLE_BYTES_MAX)
+    if missing := [part for part in parts if not is_known(part)]:
+        raise ValuesMissing(missing)
+    return put_together(content.text, whole)
+
+
+def parts_of(value: LargeValue, text: str, bytes_max: int) -> list[LargeValue]:
+    """The values that the text of one `in_parts` names. Raises `Refused` if all would have more bytes than that."""
+    parts = large_in(text)
+    size = value.size + sum(part.size for part in parts)
+    if size > bytes_max:
+        raise Refused(
+            f"{value.said} has {len(parts):,} large parts, together {size:,} bytes, and only {bytes_max:,} are put "
+            f"together; take one by a path, or each of them by each"
+        )
+    return parts
+
+
+def put_together(text: str, content: Callable[[LargeValue], str]) -> str:
+    """The JSON of a value `in_parts`, with the contents of its parts as JSON."""
+
+    def inserted(found: re.Match[str]) -> str:
+        part = large_value(found[1])
+        assert part is not None, "it has the form of one"
+        return content(part) if part.is_json else json.dumps(content(part), ensure_ascii=False)
+
+    return _PART.sub(inserted, text)
+
+
+def part_in(value: LargeValue, path: Sequence[str | int]) -> Any:
+    """What stands at a path in it: the text that stands for a part of it, if the path leads to that. Raises as
+    `content_of`, and `Missing`."""
+    try:
+        given = content_of(value).json
+    except NotJson:
+        raise Missing from None
+    for place, step in enumerate(path):
+        given = part_of(given, [step])
+        part = large_value(given) if value.in_parts and isinstance(given, str) else None
+        if part is not None and place + 1 < len(path):
+            return part_in(part, path[place + 1 :])
+    return given
+
+
+def expanded(text: str, content: Callable[[LargeValue], str] = whole) -> str:
+    """The text with each large value in its place. Raises as `whole`."""
     return _FORM.sub(lambda found: content(_of(found)), text) if has_large(text) else text
 
 
 def with_large(values: Mapping[str, str], params: str) -> dict[str, str]:
-    """The values, those that the parameters of a task name as they are. Raises as `content_of`."""
+    """The values, those that the parameters of a task name as they are. Raises as `whole`."""
     return {
         name: expanded(value) if has_large(value) and is_named(name, params) else value
         for name, value in values.items()
@@ -151,22 +235,18 @@ def is_named(name: str, params: str) -> bool:
     return any(form in params for form in forms)
 
 
-def joined(listed: str, room: int, task: str, name: str, *, in_quotes: bool = False) -> str:
-    """A JSON text, with each large value in its place: as JSON, or within the quotes that are there. All of it is lost
-    if there is no `room` for those.
+def joined(listed: str, room: int, task: str, name: str) -> str:
+    """A JSON text, with each large value in its place, within the quotes that are there. All of it is lost if there is
+    no `room` for those.
 
-    Raises as `content_of`.
+    Raises as `whole`.
     """
-
-    def inserted(value: LargeValue) -> str:
-        text = content_of(value).text
-        quoted = text if value.is_json and not in_quotes else json.dumps(text, ensure_ascii=False)
-        return quoted[1:-1] if in_quotes else quoted
-
     size = len(listed.encode()) + sum(each.size for each in large_in(listed))
-    return LargeValue.lost(size, task, name).written if size > room else expanded(listed, inserted)
+    if size > room:
+        return LargeValue.lost(size, task, name).written
+    return expanded(listed, lambda value: json.dumps(whole(value), ensure_ascii=False)[1:-1])
 
 
 def _of(found: re.Match[str]) -> LargeValue:
     key, size, digest, kind, task, name = found.groups()
-    return LargeValue(key, int(size), digest, kind == "json", unquote(task), name)
+    return LargeValue(key, int(size), digest, kind != "text", unquote(task), name, kind == "parts")

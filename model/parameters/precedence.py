@@ -40,16 +40,18 @@ def base_parameters(
     inherited: Mapping[str, str],
     startup: Mapping[str, str],
     time: RunTime,
+    are_made: bool = False,
 ) -> dict[str, str]:
     """Project, inherited (from the parent workflow), global and startup parameters; each overrides the one before.
 
-    What a parent workflow of another project has sealed is not inherited. What an event tells is data, whoever sent it:
-    no reference in it is replaced.
+    References and times in them are replaced here, once. Startup parameters that `are_made` (by a task of another run,
+    or by a former version of this run) were replaced before, and what an event tells is data, whoever sent it: nothing
+    in them is replaced. What a parent workflow of another project has sealed is not inherited.
 
     Raises `Refused` if they grow too large, if a secret is among them in plain text, or sealed for something else, if
     one refers to an interval that there is not, and if they are not as the workflow declares.
     """
-    values = _overlaid(plan, project, without_foreign(plan.project, inherited), startup, time)
+    values = _overlaid(plan, project, without_foreign(plan.project, inherited), startup, time, are_made)
     check_sealed(plan.project, plan.secrets, values)
     if plan.spec.declared:
         check_declared(plan.spec.declared, values, plan.secrets)
@@ -62,8 +64,9 @@ def _overlaid(
     inherited: Mapping[str, str],
     startup: Mapping[str, str],
     time: RunTime,
+    are_made: bool,
 ) -> dict[str, str]:
-    data = {name: value for name, value in startup.items() if name == EVENT}
+    data = {name: value for name, value in startup.items() if are_made or name == EVENT}
     written = {**project, **plan.spec.params, **startup}
     if not written:
         return dict(inherited)

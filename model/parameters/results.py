@@ -16,9 +16,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from model.errors import Refused
-from model.parameters.json_values import JsonPath, Missing, looks_like_json, parse_json, part_of, text_of
-from model.parameters.large_values import content_of, large_value
+from model.parameters.json_values import JsonPath, Missing, NotJson, looks_like_json, parse_json, part_of, text_of
+from model.parameters.large_values import large_value, part_in
 
 TASKS = "tasks"
 SHORT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -107,12 +106,12 @@ def find(values: Mapping[str, str], name: str) -> Found | None:
         if not steps:
             is_json = looks_like_json(values[base]) if large is None else large.is_json
             return Found(base, steps, values[base], is_json)
-        content = None if large is None else content_of(large)
         try:
-            part = part_of(_parsed(values[base]) if content is None else content.json, steps)
-        except (Refused, Missing):
+            part = part_of(_parsed(values[base]), steps) if large is None else part_in(large, steps)
+        except (NotJson, Missing):
             return Found(base, steps, None)
-        return Found(base, steps, text_of(part), not isinstance(part, str))
+        inner = large_value(part) if isinstance(part, str) else None
+        return Found(base, steps, text_of(part), not isinstance(part, str) if inner is None else inner.is_json)
     return None
 
 

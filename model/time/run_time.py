@@ -7,6 +7,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from model.time.intervals import Interval
+from model.time.time_expressions import replace_time_expressions
 from model.time.zones import zone
 
 
@@ -23,3 +24,7 @@ class RunTime:
     def zone(self) -> ZoneInfo:
         """The zone that `time_zone` names. Raises `Refused`."""
         return zone(self.time_zone)
+
+    def put_into(self, text: str) -> str:
+        """The text with each `$[...]` replaced. Raises `NoInterval`, and `Refused` as `zone` does."""
+        return replace_time_expressions(text, self.at, self.zone, self.interval) if "$[" in text else text

@@ -8,6 +8,7 @@ from shoal_sdk.client import Client
 from shoal_sdk.code import bundle
 from shoal_sdk.control import branch, depends_on, each, when_done
 from shoal_sdk.errors import NotAValueYet, Refused, RunFailed, SdkError, Unavailable, WrongFlow
+from shoal_sdk.files import File
 from shoal_sdk.flows import Flow, flow
 from shoal_sdk.in_task import current
 from shoal_sdk.options import TaskOptions, pool
@@ -19,6 +20,7 @@ from shoal_sdk.times import cron, day
 __all__ = [
     "AsyncClient",
     "Client",
+    "File",
     "Flow",
     "NotAValueYet",
     "Refused",

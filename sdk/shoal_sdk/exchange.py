@@ -50,7 +50,8 @@ class Pause:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a request got: its JSON, None without a body, and the version of what it is about."""
+    """What a request got: its JSON, or its text if it is no JSON, None without a body, and the version of what it is
+    about."""
 
     json: Any
     etag: str | None
@@ -162,7 +163,9 @@ class Server:
         if isinstance(response, httpx.HTTPError):
             return Unavailable(f"the server {self.url} does not answer: {str(response) or type(response).__name__}")
         if response.is_success:
-            return Answer(response.json() if response.content else None, response.headers.get("ETag"))
+            is_text = response.headers.get("Content-Type", "").startswith("text/plain")
+            body = response.text if is_text else response.json() if response.content else None
+            return Answer(body, response.headers.get("ETag"))
         try:
             problem = response.json()
             code, detail = str(problem["code"]), str(problem["detail"])

@@ -8,10 +8,49 @@ from typing import Any
 
 
 def _shoal_sdk() -> Any:
-    import dataclasses, datetime, decimal, enum, json, os, pathlib, re, types, typing, uuid
+    import base64, dataclasses, datetime, decimal, enum, hashlib, json, os, pathlib, re, tempfile, types, typing, uuid
 
     class ResultTooLarge(ValueError):
         """A result has more bytes than the worker takes: 65,536 without a log store."""
+
+    class File:
+        """A file at a path of this machine; it travels with its content."""
+
+        is_shoal_file = True
+
+        def __init__(self, path: Any, content_type: str = "application/octet-stream") -> None:
+            self.path, self.content_type = pathlib.Path(path), content_type
+
+        def __repr__(self) -> str:
+            return "File(%r, %r)" % (str(self.path), self.content_type)
+
+        def packed(self) -> Any:
+            """As JSON has it."""
+            data = self.path.read_bytes()
+            facts = {"name": self.path.name, "content_type": self.content_type, "size": len(data)}
+            return {**facts, "sha256": hashlib.sha256(data).hexdigest(), "base64": base64.b64encode(data).decode()}
+
+        @classmethod
+        def unpacked(cls, given: Any) -> Any:
+            """Written into the folder of the task, or outside of one into a temporary folder."""
+            if not isinstance(given, dict) or "base64" not in given:
+                if isinstance(given, cls):
+                    return given
+                raise ValueError("it is no file of a task")
+            data, name = base64.b64decode(given["base64"]), pathlib.PurePath(given["name"]).name or "file"
+            if hashlib.sha256(data).hexdigest() != given["sha256"]:
+                raise ValueError("the file %s was changed on its way" % name)
+            folder = tempfile.mkdtemp("", "shoal-", pathlib.Path.cwd() if "SHOAL_TASK_INSTANCE" in os.environ else None)
+            path = pathlib.Path(folder) / name
+            path.write_bytes(data)
+            return cls(path, given["content_type"])
+
+        @classmethod
+        def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> Any:
+            from pydantic_core import core_schema
+
+            written = core_schema.plain_serializer_function_ser_schema(cls.packed)
+            return core_schema.no_info_plain_validator_function(cls.unpacked, serialization=written)
 
     class Written(str):
         """A text that stands for JSON, unless its parameter wants a text."""
@@ -108,6 +147,9 @@ def _shoal_sdk() -> Any:
             return fields_of(given, hint) if isinstance(given, dict) else given
         if is_one(given, hint):
             return given
+        made: Any = hint
+        if hasattr(hint, "is_shoal_file"):
+            return made.unpacked(given)
         if hasattr(hint, "_fields") and isinstance(given, list):  # a NamedTuple
             return hint(*map(typed, given, map(typing.get_type_hints(hint).get, hint._fields)))
         if hasattr(hint, "model_validate"):
@@ -120,12 +162,13 @@ def _shoal_sdk() -> Any:
             return hint(given, "utf-8") if isinstance(given, str) else given
         if issubclass(hint, datetime.timedelta):
             return span(given)
-        made: Any = hint
         if issubclass(hint, (str, int, float, enum.Enum, pathlib.PurePath, uuid.UUID, decimal.Decimal)):
             return given if hint is bool else made(given)
         return given
 
     def plain(given: Any) -> Any:
+        if isinstance(given, File):
+            return given.packed()
         if hasattr(given, "model_dump"):
             return given.model_dump(mode="json")
         if dataclasses.is_dataclass(given):
@@ -177,13 +220,14 @@ def _shoal_sdk() -> Any:
         return types.SimpleNamespace(**{name.lower(): os.environ.get("SHOAL_" + name) for name in names})
 
     stands_in = types.ModuleType("shoal_sdk")
-    stands_in.__dict__.update(task=task, flow=task, current=current, ResultTooLarge=ResultTooLarge)
+    stands_in.__dict__.update(task=task, flow=task, current=current, File=File, ResultTooLarge=ResultTooLarge)
     inert = "AsyncClient Client Flow Task TaskOptions branch bundle cel cron day depends_on each http pool shell sql"
     for name in (inert + " subflow wait_for wait_until when_done simulate failed Simulated").split():
         setattr(stands_in, name, Inert(name))
     for name in ["NoSuchPart", "NotAValueYet", "Refused", "RunFailed", "SdkError", "Unavailable", "WrongFlow"]:
         setattr(stands_in, name, type(name, (Exception,), {}))
     return types.SimpleNamespace(
+        File=File,
         current=current,
         gives=gives,
         text=text,

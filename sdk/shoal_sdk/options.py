@@ -25,6 +25,7 @@ class TaskOptions:
         pool: how many resources it needs from each pool, such as `{"proxies": 1}`; see `pool`.
         cache: reuse the result of an earlier success of this version with the same arguments.
         skip_exit_codes: exit codes that mean that the task was skipped.
+        group: a name; tasks that have the same are shown as one.
         interpreter: of a Python task: a path or name on the workers, else `python3`.
         fields: any other field of a task of Shoal, by its name there.
     """
@@ -39,6 +40,7 @@ class TaskOptions:
     environment: str | None = None
     skip_exit_codes: tuple[int, ...] | None = None
     description: str | None = None
+    group: str | None = None
     interpreter: str | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
 

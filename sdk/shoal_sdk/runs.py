@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -16,6 +18,7 @@ from shoal_sdk.flows import Flow, Result, Start
 from shoal_sdk.types_of_values import UNKNOWN
 
 FINAL = frozenset({"SUCCESS", "FAILURE", "STOP", "PAUSE"})
+_LARGE = re.compile(r"shoal-value:v1:[^:]+:[0-9]+:([0-9a-f]{64}):(json|text|parts):")
 LOOK_EVERY_S, LOOK_EVERY_S_MAX = 0.1, 1.0
 R = TypeVar("R")
 
@@ -62,7 +65,12 @@ class Followed(Generic[R]):
         return str((self._last or (yield from get(f"/workflow-instances/{self.id}")))["state"])
 
     def _result(self) -> Exchange[R]:
-        value: R = result_of(self._last or (yield from self._end()), self._asked)
+        asked = self._asked
+        found = given_by(self._last or (yield from self._end()), asked)
+        if found is None or asked.result is None:
+            return cast(R, None)
+        said = yield from whole_value(found.attempt, asked.result.out, found.text)
+        value: R = read_result(said, asked.result, asked.annotation)
         return value
 
     def _attempt(self, task: str) -> Exchange[tuple[str, str]]:
@@ -106,14 +114,21 @@ def ended(run: str, deadline_s: float | None) -> Exchange[Mapping[str, Any]]:
         pause_s = min(pause_s * 1.2, LOOK_EVERY_S_MAX)
 
 
-def result_of(run: Mapping[str, Any], asked: Asked) -> Any:
-    """What a flow returned, with its type.
+@dataclass(frozen=True)
+class Given:
+    """A value that an attempt gave, as the API shows it: if it is large, a text that stands for it."""
+
+    attempt: str
+    text: str
+
+
+def given_by(run: Mapping[str, Any], asked: Asked) -> Given | None:
+    """What a flow returned; None if it returns nothing, or its task was skipped.
 
     Args:
         run: as the API shows it, at its end.
     Raises:
         RunFailed: it did not succeed.
-        SdkError: what it returned is not of the type of the flow here.
     """
     if run["state"] != "SUCCESS":
         reason = run.get("reason") or "see shoal why"
@@ -127,8 +142,19 @@ def result_of(run: Mapping[str, Any], asked: Asked) -> Any:
     given = (attempts[-1].get("outputs") if attempts else None) or {}
     given = json.loads(given) if isinstance(given, str) else given
     if asked.result.out not in given:
-        return None  # its task was skipped
-    return read_result(given[asked.result.out], asked.result, asked.annotation)
+        return None
+    return Given(str(attempts[-1]["id"]), given[asked.result.out])
+
+
+def whole_value(attempt: str, name: str, text: str) -> Exchange[str]:
+    """The value itself; a large one is asked for. Raises `Refused`, and `SdkError` if another one comes."""
+    found = _LARGE.match(text)
+    if found is None:
+        return text
+    whole = str((yield from get(f"/task-instances/{attempt}/value", name=name)))
+    if found[2] != "parts" and hashlib.sha256(whole.encode()).hexdigest() != found[1]:
+        raise SdkError(f'"{name}" of task instance {attempt} does not have the checksum of its result; run it again')
+    return whole
 
 
 def read_result(said: str, result: Result, annotation: Any) -> Any:

@@ -143,6 +143,7 @@ def task(
     environment: str | None = None,
     skip_exit_codes: tuple[int, ...] | None = None,
     description: str | None = None,
+    group: str | None = None,
     interpreter: str | None = None,
     fields: Mapping[str, Any] | None = None,
 ) -> Callable[[Callable[P, R]], Task[P, R]]: ...

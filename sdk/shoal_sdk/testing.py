@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo
 
 from shoal_sdk.building import Step
 from shoal_sdk.errors import SdkError, WrongFlow
+from shoal_sdk.files import File
 from shoal_sdk.flows import Built, Flow
 from shoal_sdk.runs import read_result
 from shoal_sdk.types_of_values import UNKNOWN, is_text, plain
@@ -86,7 +87,7 @@ class _Simulation:
             raise WrongFlow(f'simulate: there is no task "{unknown[0]}"; there are {", ".join(sorted(known))}')
         self._startup = dict(params)
         self._steps = {each.name: each for each in built.steps}
-        self._refused: type[Exception] = _engine("model.errors").Refused
+        self._refused: type[Exception] = _engine("model.errors").ShoalError
 
     def run(self, at: str | datetime, annotation: Any) -> Simulated:
         """Play it to its end."""
@@ -184,7 +185,7 @@ class _Simulation:
             if not isinstance(said, Mapping):
                 raise WrongFlow(f'simulate: the result of "{name}" is {given!r}; give its outputs as a dict')
             return {each: _text(plain(value, f'output "{each}"')) for each, value in said.items()}
-        value = plain(given, f'the result of "{name}"')
+        value = given.packed() if isinstance(given, File) else plain(given, f'the result of "{name}"')
         written = json.dumps({"text": value} if is_text(step.result) else value, ensure_ascii=False)
         return {each["name"]: written for each in step.local_params if each.get("direct") == "OUT"}
 

@@ -153,6 +153,8 @@ def field_of(annotation: Any, step: str | int) -> Any:
 def _fields(annotation: Any) -> Mapping[str, Any] | None:
     if not isinstance(annotation, type):
         return None
+    if hasattr(annotation, "is_shoal_file"):
+        return {"name": str, "content_type": str, "size": int, "sha256": str}
     if dataclasses.is_dataclass(annotation) or typing.is_typeddict(annotation):
         return hints_of(annotation)
     models: Mapping[str, Any] | None = getattr(annotation, "model_fields", None)

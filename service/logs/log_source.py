@@ -25,7 +25,7 @@ from service.explain.answer import task_named
 from service.explain.choices import read_choices
 from service.fields import Answer, Asked, Id, Moment
 from service.logs.found_logs import FoundLogs
-from service.logs.task_output import Decision, TaskLog
+from service.logs.task_output import TaskLog, Text, log_file_name
 from service.logs.worker_logs import WorkerLogs
 from service.operation import operation
 from service.runs.references import find_plan
@@ -85,7 +85,8 @@ async def open_log(call: Call, id_: TaskInstanceId, *, waits: bool) -> Source:
     async with call.reading() as connection:
         found = await _source(call, connection, id_)
     if found.decision is not None:
-        return Decision(found.place.id, found.place.project, found.decision)
+        id_ = found.place.id
+        return Text(id_, found.place.project, log_file_name(id_), f"{found.decision}\n")
     worker = WorkerLogs(call.database, call.settings.log_ca)
     reader = FoundLogs(call.database, worker, call.backend.stored_logs)
     return TaskLog(call.database, found.place, reader, waits=waits)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 from dao.tasks.task_logs import LogPlace
 from model.errors import NotFound, Unavailable
@@ -10,7 +11,11 @@ from service.words import moment
 
 if TYPE_CHECKING:
     from logstore.calls import StoreCalls
+    from logstore.protocol import Advanced, LogStore
     from logstore.settings import LogStoreSettings
+
+
+R = TypeVar("R")
 
 
 class StoredLogs:
@@ -31,31 +36,33 @@ class StoredLogs:
             raise NotFound(f'task "{place.name}" ({place.id}) wrote no log')
         if place.stored_size == 0:
             return b"", 0, 0
-        if not self.is_set:
-            raise Unavailable("no log store is set here; set log_store.url as the workers have it")
-        calls = self._opened()
         key, first = place.name_of_log.key(place.stored_first), place.stored_first
         size = place.stored_size
         try:
             # One that asks only how long it is begins to answer with that: the copy must be there. One without a row is
             # of a worker that died before it could write it.
             if limit == 0 or size is None:
-                size = first + await calls.run(lambda store, _: store.size(key))
+                size = first + await self.run(lambda store, _: store.size(key))
             begin, end = max(offset, first), min(offset + limit, size)
             if begin >= end:
                 return b"", size, first
-            data = await calls.run(lambda store, _: store.read(key, begin - first, end - begin))
+            data = await self.run(lambda store, _: store.read(key, begin - first, end - begin))
         except NotFound:
             if place.stored_at is None:
                 raise
-            raise NotFound(
-                f"the log store {calls.store.place} has no longer the copy that was stored {moment(place.stored_at)}"
-            ) from None
+            where, since = self._opened().store.place, moment(place.stored_at)
+            raise NotFound(f"the log store {where} has no longer the copy that was stored {since}") from None
         return bytes(begin - offset) + data, size, first
+
+    async def run(self, call: Callable[[LogStore, Advanced], R]) -> R:
+        """See `StoreCalls.run`. Raises `Unavailable` also where this process knows no store."""
+        if not self.is_set:
+            raise Unavailable("no log store is set here; set log_store.url as the workers have it")
+        return await self._opened().run(call)
 
     async def mark(self) -> str | None:
         """The mark in the store; None: it has none. Raises `Unavailable`, and `Refused` if it cannot be opened here."""
-        return await self._opened().run(lambda store, _: store.mark())
+        return await self.run(lambda store, _: store.mark())
 
     async def aclose(self) -> None:
         """See `LogReader`: the store stays open for others."""

@@ -32,19 +32,26 @@ class LogReader(Protocol):
 
 
 @dataclass(frozen=True)
-class Decision:
-    """What a task decided that no worker ran: it stands for a log."""
+class Text:
+    """What is known without a worker, as a `Source`: what a task decided that none ran, which stands for its log, or a
+    value."""
 
     id: int
     project: str | None
-    sentence: str
+    file_name: str
+    text: str
 
     async def read(self, offset: int, limit: int = SLICE_BYTES_MAX) -> Slice:
-        whole = f"{self.sentence}\n".encode()
+        whole = self.text.encode(errors="replace")
         return Slice(whole[offset : offset + limit], len(whole), is_complete=True)
 
     async def aclose(self) -> None:
         """See `Source`."""
+
+
+def log_file_name(id_: int) -> str:
+    """Under which the log of an attempt is saved."""
+    return f"task-{id_}.log"
 
 
 class TaskLog:
@@ -71,6 +78,10 @@ class TaskLog:
     @property
     def project(self) -> str | None:
         return self._place.project
+
+    @property
+    def file_name(self) -> str:
+        return log_file_name(self._place.id)
 
     async def read(self, offset: int, limit: int = SLICE_BYTES_MAX) -> Slice:
         """See `Source`.

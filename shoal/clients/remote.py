@@ -109,7 +109,7 @@ class RemoteClient:
         has_begun, with_gaps, missed = False, WithGaps(), 0
         while True:
             limit = None if end is None else end - offset
-            rest = StreamQuery.read(offset=offset, limit=limit, follow=query.follow)
+            rest = query.model_copy(update={"offset": offset, "limit": limit})
             request = self._request(operation, **given, query=rest)
             request.headers["Accept"] = "text/plain"  # the bytes themselves, not events
             try:

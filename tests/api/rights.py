@@ -89,6 +89,7 @@ ROWS: Mapping[str, Row] = {
     "get_story": RUN,
     "find_log": TASK,
     "read_log": TASK,
+    "read_value": Row({"id": "task"}, query={"name": "x"}),
     "search_log": TASK,
     "list_elements": Row({"id": "run"}, query={"task": "a"}),
     "list_task_instances": ALL_OF_THEM,

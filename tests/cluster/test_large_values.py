@@ -138,6 +138,75 @@ async def test_a_value_travels_to_a_child_run_and_back_and_is_deleted_with_its_r
     assert json.loads(cluster.one("SELECT outputs FROM task_instance WHERE task_name = 'count'")) == {"n": "1999"}
 
 
+GIVES = """
+import json
+pad = "x" * (200 if ${each} % 10 else 5_000)
+print("#{setValue(out=" + json.dumps({"n": ${each}, "pad": pad}) + ")}")
+print("#{setValue(text=" + "%d" % ${each} + pad + ")}")
+"""
+
+
+async def test_a_list_of_what_elements_give_is_kept_and_read_like_a_small_one_also_after_a_failover(
+    cluster: Cluster,
+    shared: Path,  # noqa: F811
+) -> None:
+    """By every type of task, in `each`, a child run and `on_exit`; every tenth element is large."""
+    local = {"local_params": {"all": "${fan.out}"}}
+    count = "print(len(rows), sum(row['n'] for row in rows), len(rows[10]['pad']))"
+    python = f"import json; rows = json.loads(${{fan.out}}); {count}"
+    read = f"python3 -c \"import json, os; rows = json.loads(os.environ['SHOAL_PARAM_all']); {count}\""
+    cluster.define(2, "below", tasks=[{"name": "n", "type": "FAKE", "params": {"outputs": {"n": "${given[-1].n}"}}}],
+                   params={"given": ""}, outputs=["n"])  # fmt: skip
+    listed = [{"name": "fan", "type": "PYTHON", "params": {"script": GIVES}, "each": list(range(60)) * 2}]
+    cluster.define(
+        1,
+        "flow1",
+        tasks=[
+            *listed,
+            {"name": "bash", "type": "SHELL", "params": {"script": read}, **local, "after": ["fan"]},
+            {"name": "python", "type": "PYTHON", "params": {"script": python}, "after": ["fan"]},
+            {"name": "part", "type": "FAKE", "after": ["fan"],
+             "params": {"write": "${fan.out[59].n} ${fan.out[10].n}"}},
+            {"name": "large", "type": "SHELL", "params": {"script": "echo ${#SHOAL_PARAM_x}"},
+             "local_params": {"x": {"type": "TEXT", "value": "${fan.text[10]}"}}, "after": ["fan"]},
+            {"name": "choose", "type": "SWITCH", "after": ["fan"],
+             "params": {"cases": [{"when": "${fan.out[1].n} == 1", "then": ["chosen"]}]}},
+            {"name": "chosen", "type": "FAKE", "params": {}, "after": ["choose"]},
+            {"name": "again", "type": "FAKE", "params": {"outputs": {"n": "${each.n}"}}, "each": "${fan.out}",
+             "after": ["fan"]},
+            {"name": "below", "type": "SUB_PROCESS", "after": ["fan"],
+             "params": {"workflow": "below", "params": {"given": "${fan.out}"}}},
+            {"name": "late", "type": "PYTHON", "params": {"script": python}, "on_exit": True},
+        ],
+    )  # fmt: skip
+    first = await cluster.master()
+    await cluster.worker()
+    cluster.start(1)
+    half = "SELECT count(*) > 60 FROM task_instance WHERE task_code < 0 AND state = 'SUCCESS'"
+    await eventually(lambda: cluster.one(half), within_s=120)
+    first.kill()
+    await cluster.master()
+    await eventually(
+        lambda: cluster.one("SELECT count(*) FROM workflow_instance WHERE ended_at IS NULL") == 0, within_s=180
+    )
+    assert {name: end for name, end in ends(cluster).items() if end[0] != "SUCCESS"} == {}
+    for task in ("bash", "python", "late"):
+        assert cluster.shoal("log", f"1/{task}").splitlines()[-1] == "120 3540 5000", task
+    assert cluster.shoal("log", "1/part") == "59 10\n"
+    assert cluster.shoal("log", "1/large").splitlines()[-1] == "5002"
+    outputs = json.loads(cluster.one("SELECT outputs FROM task_instance WHERE task_name = 'fan' AND task_code > 0"))
+    assert all(len(value) < 300 for value in outputs.values())
+    mapped = json.loads(cluster.one("SELECT outputs FROM task_instance WHERE task_name = 'again' AND task_code > 0"))
+    assert json.loads(mapped["n"]) == list(range(60)) * 2
+    assert json.loads(cluster.one("SELECT outputs FROM task_instance WHERE task_name = 'n'")) == {"n": "59"}
+    assert cluster.shoal("log", "1/fan", "--value", "out[10].n") == "10"
+    assert json.loads(cluster.shoal("log", "1/fan", "--value", "out"))[59] == {"n": 59, "pad": "x" * 200}
+    assert cluster.shoal("log", "1/fan[10]", "--value", "text") == "10" + "x" * 5_000
+    files = {file.name: file for file in shared.glob("*/1/1/*.value")}
+    kept = [name for name in files if len(name) == 70]
+    assert len(kept) == 2 and len(files) == 2 + 24, "two lists, and two values of every tenth element"
+
+
 async def test_without_a_log_store_a_task_says_what_it_needs(cluster: Cluster) -> None:
     flow(cluster)
     await cluster.master()

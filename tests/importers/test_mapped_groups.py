@@ -39,6 +39,8 @@ def test_a_group_that_is_mapped_over_a_known_list_has_tasks_for_each_element(map
         "one_1_doubled": ["start"], "one_1_more": ["one_1_doubled"], "total": ["one_0_more", "one_1_more"],
     }  # fmt: skip
     assert printed(tasks(found)["one_1_doubled"].params["script"])[-1] == "#{setValue(return_value_json=20)}"
+    groups = [tasks(found)[name].group for name in ("start", "one_0_doubled", "one_0_more", "one_1_more", "total")]
+    assert groups == [None, "one_0", "one_0", "one_1", None]
     script = tasks(found)["total"].params["script"]
     for name, value in (("one_0_more", "11"), ("one_1_more", "21")):
         script = script.replace(f"${{{name}.return_value_json}}", value)

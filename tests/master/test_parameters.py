@@ -134,6 +134,15 @@ def test_a_local_value_may_hold_what_a_task_before_gave_which_stays_data() -> No
     assert parameters(made, gave={"out": "${secret} $[yyyy]"}).values(B)["file"] == "<${secret} $[yyyy]>"
 
 
+@given(st.lists(st.sampled_from(["$", "${day}", "${x}", "$[yyyy]", "$${day}", "$$[yyyy]", "{", "x"])).map("".join))
+def test_what_was_made_before_is_data_however_it_looks(text: str) -> None:
+    made = plan(globals_={"day": "1", "x": "", "more": "<${x}>"})
+    values = base_parameters(
+        made, project={"x": "2"}, inherited={}, startup={"x": text}, time=RunTime(AT, "UTC"), are_made=True
+    )
+    assert values == {"day": "1", "x": text, "more": f"<{text}>"}
+
+
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\x00")))
 def test_what_a_task_gave_never_becomes_an_expression(value: str) -> None:
     made = plan({"file": "<${out}>"}, {"secret": "s"})

@@ -12,8 +12,10 @@ from master.drive.events import Effect, Finish, HoldTasks, KillTasks, Restored, 
 from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy
 from model.definitions.plan import Plan
+from model.errors import Refused
 from model.ids import CommandId, TaskCode, WorkflowInstanceId
 from model.parameters.large_values import Content, LargeValue, ValuesMissing, forget, remember
+from model.parameters.values_to_keep import ToKeep, ValueUnkept, forget_kept, remember_kept
 from model.runs.command_moves import CommandType
 from model.runs.commands import Move
 from model.runs.elements import element_code
@@ -93,7 +95,7 @@ def test_with_stop_no_element_begins_after_one_has_failed() -> None:
 
 
 def test_an_empty_list_succeeds_at_once_and_gives_empty_lists_to_those_who_name_them() -> None:
-    fields = {"a": {"each": "[]"}, "b": {"params": {"write": "${a.rows[0].n}${a.rows}"}}}
+    fields: dict[str, Task] = {"a": {"each": "[]"}, "b": {"params": {"write": "${a.rows[0].n}${a.rows}"}}}
     effects = a_runnable(a_plan({"a": [], "b": ["a"]}, fields=fields)).handle(Started())
     assert effects[1] == AttemptEnd(A, 1, T.SUCCESS, '{"rows": "[]"}')
 
@@ -300,25 +302,104 @@ def test_elements_of_a_large_list_are_read_by_each_owner_and_only_named_in_the_r
     forget(value)
 
 
-def test_a_list_that_is_too_large_says_so_to_who_reads_it_also_after_a_failover() -> None:
-    fields: dict[str, Task] = {
+TOO_LARGE = a_plan(
+    {"a": [], "b": ["a"], "c": ["a"], "d": ["a"]},
+    fields={
         "a": {"each": {"over": '["x", "y", "z"]'}},
-        "b": {"each": "${a.n}"},
+        "b": {"each": "${a.n}", "params": {"write": "${each.k}"}},
         "c": {"params": {"write": "${a.m}"}},
-    }
-    plan = a_plan({"a": [], "b": ["a"], "c": ["a"]}, fields=fields)
-    runnable = a_runnable(plan)
+        "d": {"params": {"write": "${a.n[1].k}"}},
+    },
+)
+ONE = {"k": "1", "pad": "x" * 600_000}
+
+
+def kept_apart(**first: str) -> tuple[Runnable, ToKeep]:
+    """A run whose elements have given too much for a row, and what it wants to be kept."""
+    runnable = a_runnable(TOO_LARGE)
     runnable.handle(Started())
-    for index in range(2):
-        end(runnable, index, n="x" * 600_000, m="1")
-    whole, *follow = end(runnable, 2, m="2")
+    end(runnable, 0, T.SUCCESS, 1, **first, m="1")
+    end(runnable, 1, n=json.dumps(ONE), m="1")
+    with pytest.raises(ValueUnkept) as unkept:
+        end(runnable, 2, m="2")
+    return runnable, unkept.value.value
+
+
+def ended_again(**first: str) -> list[Effect]:
+    runnable = a_runnable(TOO_LARGE)
+    runnable.handle(Started())
+    end(runnable, 0, T.SUCCESS, 1, **first, m="1")
+    end(runnable, 1, n=json.dumps(ONE), m="1")
+    return end(runnable, 2, m="2")
+
+
+def test_a_list_that_is_too_large_is_kept_with_large_elements_in_it_by_reference() -> None:
+    element = LargeValue("20260131/1/1/1.0.value", 700_000, "ab" * 32, is_json=True, task="a", name="n")
+    _, asked = kept_apart(n=element.written)
+    assert json.loads(asked.text) == [element.written, ONE, None]
+    assert (asked.task, asked.name) == ("a", "n")
+    listed = LargeValue("20260131/1/1/" + "cd" * 32 + ".value", 1, "cd" * 32, True, "a", "n", in_parts=True)
+    remember_kept(asked, listed)
+    remember(listed, Content(asked.text))
+    remember(element, Content('{"k": 7}'))
+    whole, *follow = ended_again(n=element.written)
+    assert isinstance(whole, AttemptEnd)
+    assert json.loads(whole.outputs or "") == {"m": "[1, 1, 2]", "n": listed.written}
+    row, first, second, third = (each for each in begun(follow) if each.code in (B, *elements_of_b(3)))
+    seen = {"each": element.written, "each_index": "0", "each.k": "7", "m": "[1, 1, 2]"}
+    assert json.loads(first.values) == seen
+    assert first.json_names == ("each", "each.k")
+    assert json.loads(second.values)["each.k"] == "1"
+    assert third.state is T.FAILURE
+    assert len(row.values) < 700
+    part = next(each for each in begun(follow) if each.code == 4)
+    assert json.loads(part.values)["a.n[1].k"] == "1"
+    remember_kept(asked, Refused("the value could not be kept"))
+    failed = ended_again(n=element.written)[0]
+    assert failed == AttemptEnd(A, 1, T.FAILURE, None, "the value could not be kept")
+    for value in (element, listed):
+        forget(value)
+    forget_kept(asked)
+
+
+def elements_of_b(count: int) -> list[TaskCode]:
+    return [element_code(B, index) for index in range(count)]
+
+
+def test_elements_that_need_large_values_begin_in_waves_of_as_many_as_are_read_at_once() -> None:
+    size = 6_000_000
+    values = [LargeValue(f"20260131/1/1/{n}.0.value", size, "ab" * 32, True, "z", "n") for n in range(4)]
+    over = json.dumps([each.written for each in values])
+    plan = a_plan({"a": []}, fields={"a": {"each": over, "params": {"write": "${each.k}"}}})
+    with pytest.raises(ValuesMissing) as asked:
+        a_runnable(plan).handle(Started())
+    assert asked.value.values == values[:2]
+    for value in values[:2]:
+        remember(value, Content('{"k": 7}'))
+    runnable = a_runnable(plan)
+    assert indexes(runnable.handle(Started())) == [0, 1]
+    assert end(runnable, 0) == [], "others are read when none is under way"
+    with pytest.raises(ValuesMissing) as more:
+        end(runnable, 1)
+    assert more.value.values == values[2:]
+    for value in values:
+        forget(value)
+
+
+def test_a_list_that_nothing_keeps_says_so_to_who_reads_it_also_after_a_failover() -> None:
+    _, asked = kept_apart(n=json.dumps(ONE))
+    remember_kept(asked, LargeValue.lost(len(asked.text), "a", "n"))
+    whole, *follow = ended_again(n=json.dumps(ONE))
     assert isinstance(whole, AttemptEnd)
     assert whole.reason.startswith('too large to be passed on: "n" (1,200,0')
     assert json.loads(whole.outputs or "")["m"] == "[1, 1, 2]"
     failed = next(each for each in begun(follow) if each.code == B)
     assert failed.state is T.FAILURE
     assert failed.reason.startswith('"n" of task "a" (1,200,0')
-    assert "was too large to be passed on: a list of what elements or children give has at most 1 MiB" in failed.reason
+    assert (
+        "was too large to be passed on: a list without a log store, or of what children give, has at" in failed.reason
+    )
     rows = (TaskAttempt(A, 1, T.SUCCESS, outputs=whole.outputs),)
-    [again] = [each for each in begun(a_runnable(plan).handle(Restored(rows, (), frozenset()))) if each.code == B]
+    [again] = [each for each in begun(a_runnable(TOO_LARGE).handle(Restored(rows, (), frozenset()))) if each.code == B]
     assert again.reason == failed.reason
+    forget_kept(asked)

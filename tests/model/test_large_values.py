@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from model.errors import Refused
+from model.parameters.json_values import Missing
 from model.parameters.large_values import (
     REMEMBERED_CHARACTERS_MAX,
     Content,
@@ -22,6 +24,7 @@ from model.parameters.large_values import (
     joined,
     large_in,
     large_value,
+    part_in,
     remember,
 )
 
@@ -55,15 +58,42 @@ def test_what_was_not_read_yet_is_asked_for_and_what_nobody_can_read_says_why() 
         content_of(LargeValue.lost(2_000_000, "a", "rows"))
 
 
-def test_a_list_has_each_value_as_json_or_within_its_quotes() -> None:
+def test_a_list_has_each_value_within_its_quotes() -> None:
     text, listed = kept('it\'s "x"', "t", is_json=False), kept('[1, "y"]', "j")
-    room = 1_000_000
-    whole = joined(f"[{text.written}, {listed.written}, null]", room, "a", "all")
-    assert json.loads(whole) == ['it\'s "x"', [1, "y"], None]
-    quoted = joined(json.dumps([{"t": text.written, "j": listed.written}]), room, "a", "all", in_quotes=True)
+    quoted = joined(json.dumps([{"t": text.written, "j": listed.written}]), 1_000_000, "a", "all")
     assert json.loads(quoted) == [{"t": 'it\'s "x"', "j": '[1, "y"]'}]
     lost = large_value(joined(f"[{listed.written}]", 100, "a", "all"))
     assert lost is not None and (lost.task, lost.name) == ("a", "all")
+
+
+def test_a_list_in_parts_is_put_together_of_json_and_texts_and_its_parts_are_found_alone() -> None:
+    text, listed = kept('it\'s "x"', "t", is_json=False), kept('[1, {"y": 2.50}]', "j")
+    like_one = f'said "{text.written}"'
+    made = kept(json.dumps([text.written, listed.written, None, like_one, "small"]), "all")
+    value = replace(made, in_parts=True)
+    remember(value, Content(content_of(made).text))
+    assert large_value(value.written) == value
+    assert json.loads(expanded(f"{value.written}")) == ['it\'s "x"', [1, {"y": 2.5}], None, like_one, "small"]
+    assert part_in(value, [1, 1, "y"]) == 2.5
+    assert part_in(value, [-1]) == "small"
+    assert large_value(part_in(value, [0])) == text, "it stays by reference"
+    paths: list[list[str | int]] = [[0, "y"], [1, 7], [9]]
+    for path in paths:
+        with pytest.raises(Missing):
+            part_in(value, path)
+    forget(listed)
+    with pytest.raises(ValuesMissing) as asked:
+        expanded(value.written)
+    assert asked.value.values == [listed]
+
+
+def test_more_than_fits_into_memory_is_not_put_together() -> None:
+    parts = [LargeValue(f"20260131/1/2/{n}.0.value", 6_000_000, "ab" * 32, True, "a", "x") for n in range(3)]
+    made = kept(json.dumps([part.written for part in parts]), "all", "fan")
+    value = replace(made, in_parts=True)
+    remember(value, Content(content_of(made).text))
+    with pytest.raises(Refused, match=r'"all" of task "fan" .* has 3 large parts, together 18,000,\d+ bytes, and only'):
+        expanded(value.written)
 
 
 def test_the_oldest_are_forgotten_when_all_are_too_large() -> None:

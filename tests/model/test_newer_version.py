@@ -23,6 +23,7 @@ def version(tasks: list[dict[str, Any]] | None = None, **fields: Any) -> Workflo
     [
         (version(), []),
         (version(description="other words"), []),
+        (version([{**EXTRACT, "group": "in", "description": "fetches"}, LOAD, BELOW]), []),
         (version([BELOW, LOAD, EXTRACT]), []),
         (version([EXTRACT, {**LOAD, "params": {"script": "load --all ${day}"}}, BELOW]), ["load"]),
         (version([EXTRACT, LOAD, {**BELOW, "after": ["load", "extract"]}]), ["below"]),

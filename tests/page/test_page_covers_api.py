@@ -30,6 +30,7 @@ ONLY_BY_API = {
     "change_saved_view": "for programs that keep a view up to date; the page saves another one and deletes the old",
     "get_task_instance": "`get_run` and `list_task_instances` have all of it",
     "find_log": "says at which node a log lies; `read_log` finds it by itself",
+    "read_value": "for scripts and the SDK, and a link of the browser saves it",
     "put_workflow": "for programs without a draft; the page saves a draft and publishes it",
     "check_draft": "the editor checks what is typed, before it is a draft, by `validate_workflows`",
     "diff_workflow_files": "compares files on a disk; the page compares drafts and versions",

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -57,21 +58,39 @@ def shoal(
 ) -> Iterator[Shoal]:
     """A master, a worker and an API."""
     url = postgres_server.create_database("of_sdk", template="shoal_template")
-    folder = tmp_path_factory.mktemp("cluster")
-    with Cluster(url, zookeeper_server.url("/sdk/shoal"), folder) as cluster:
-        asyncio.run(_begin(cluster))
-        command = [sys.executable, "-m", "tests.api.process", url]
-        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as api:
-            try:
-                assert api.stdout is not None
-                yield Shoal(cluster, api.stdout.readline().strip(), asyncio.run(_token(url)))
-            finally:
-                api.terminate()
+    with Cluster(url, zookeeper_server.url("/sdk/shoal"), tmp_path_factory.mktemp("cluster")) as cluster:
+        asyncio.run(_begin(cluster, ["default"]))
+        with served(cluster, url) as made:
+            yield made
 
 
-async def _begin(cluster: Cluster) -> None:
+@pytest.fixture
+def stored_shoal(database_url: str, tmp_path: Path) -> Iterator[Shoal]:
+    """The same with a log store, and another worker for the group `other`."""
+    (tmp_path / "store").mkdir()
+    with Cluster(database_url, database_url, tmp_path) as cluster:
+        cluster.environment["SHOAL_LOG_STORE__URL"] = (tmp_path / "store").as_uri()
+        asyncio.run(_begin(cluster, ["default", "other"]))
+        with served(cluster, database_url) as made:
+            yield made
+
+
+@contextmanager
+def served(cluster: Cluster, url: str) -> Iterator[Shoal]:
+    """An API beside a cluster."""
+    command, environment = [sys.executable, "-m", "tests.api.process", url], {**os.environ, **cluster.environment}
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=environment) as api:
+        try:
+            assert api.stdout is not None
+            yield Shoal(cluster, api.stdout.readline().strip(), asyncio.run(_token(url)))
+        finally:
+            api.terminate()
+
+
+async def _begin(cluster: Cluster, groups: list[str]) -> None:
     await cluster.master()
-    await cluster.worker()
+    for group in groups:
+        await cluster.worker(SHOAL_WORKER__GROUPS=group)
 
 
 async def _token(url: str) -> str:

@@ -209,7 +209,10 @@ class SimulatedExecutor:
         if state is T.DELAY_EXECUTION:
             again = WaitTask.of(WaitTask.Params.model_validate_json(task.params)).again
             return report(task, TaskResult(state, "no such file", again=again))
-        return report(task, TaskResult(state, "" if state is T.SUCCESS else "it failed"))
+        if state is T.SUCCESS:
+            store = self._world.store
+            return report(task, TaskResult.success(None if store is None else store.given_by(task)))
+        return report(task, TaskResult(state, "it failed"))
 
 
 class SimulatedListener:

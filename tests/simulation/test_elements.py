@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from logstore import value_files
 from master.claim import revival
+from master.drive import element_results
 from master.drive.elements import Elements
+from model.parameters.large_values import LargeValue
 from model.runs.command_moves import CommandType
 from model.runs.states import WorkflowState
 from tests.simulation.definitions import MAPPED
 from tests.simulation.run import run
+from tests.simulation.value_store import ValueStore
 from tests.simulation.workload import ask, run_elements
 from tests.simulation.world import FAULTS_S, World
 
@@ -48,6 +55,53 @@ def test_elements_that_run_again_or_never_are_seen(
     monkeypatch.setattr(Elements, name, wrong)
     found = (run(seed, also=disturbed).violation or "" for seed in range(4 * SEEDS))
     assert any(violation.startswith("I36") for violation in found)
+
+
+@dataclass
+class Kept:
+    """What was given and kept in some seeds, whose lists are all too large for rows."""
+
+    away: float
+    seeds: int = SEEDS
+    wrong: list[str] = field(default_factory=list)
+    count: int = 0
+
+    def run(self) -> list[str | None]:
+        """All that is wrong."""
+        said: list[str | None] = []
+        for seed in range(self.seeds):
+            worlds: list[World] = []
+            said.append(run(seed, also=partial(self._arrange, worlds)).violation)
+            (world,) = worlds
+            assert world.store is not None
+            self.count += world.store.count(world.server)
+            self.wrong += world.store.wrong(world.server)
+        return [each for each in (*said, *self.wrong) if each is not None]
+
+    def _arrange(self, worlds: list[World], world: World) -> None:
+        worlds.append(world)
+        world.store = ValueStore(world.draw("value store"), self.away)
+        rerun(world)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("away", [0.0, 0.3])
+def test_a_list_that_is_kept_is_there_before_a_row_tells_of_it(monkeypatch: pytest.MonkeyPatch, away: float) -> None:
+    monkeypatch.setattr(element_results, "ROOM", 2)
+    kept = Kept(away)
+    assert kept.run() == []
+    assert kept.count > SEEDS // 4, "else this shows nothing"
+
+
+@pytest.mark.timeout(300)
+def test_a_row_that_tells_of_what_is_not_kept_yet_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def early(store: Any, _advanced: Any, key: str, task: str, name: str, text: str, *, is_text: bool) -> LargeValue:
+        return put(SimpleNamespace(put=lambda *_: None), lambda: None, key, task, name, text, is_text=is_text)
+
+    put = value_files.put
+    monkeypatch.setattr(element_results, "ROOM", 2)
+    monkeypatch.setattr(value_files, "put", early)
+    assert Kept(0.0, 2).run()
 
 
 def rerun(world: World) -> None:

@@ -393,6 +393,9 @@ def _replacements(world: World) -> list[tuple[Any, str, Any]]:
         (sys.modules["node.overload"], "Meter", _no_meter),
         (sys.modules["metrics.tally"], "_read", Counted),  # the metrics of all nodes of this process are the same
         (sys.modules["master.drive.plans"], "_plan", _remembered_plan),
+        (sys.modules["master.server"], "open_calls", lambda _settings: world.store),
+        (sys.modules["master.server"], "StoreAccess", lambda store, _life: store),
+        (sys.modules["model.parameters.values_to_keep"], "_kept", {}),
         (sys.modules["worker.beats"], "GUARD_EVERY_S", 0.5),
         (sys.modules["worker.server"], "COMPARE_EVERY_S", 4.0),
     ]

@@ -36,6 +36,7 @@ from tests.simulation.server import IDLE_IN_TRANSACTION_S, Server, Session
 from tests.simulation.tables import Values
 from tests.simulation.task_runs import SimulatedLauncher
 from tests.simulation.trace import Trace
+from tests.simulation.value_store import ValueStore
 from worker.former_life import FormerLife
 from worker.server import Worker
 from worker.settings import WorkerSettings
@@ -104,6 +105,8 @@ class World:
         """Nodes whose machines are short of descriptors, processes or room just now."""
         self.loop.refuse_threads = self._refuse_threads
         self.broken: BrokenWorker | None = None
+        self.store: ValueStore | None = None
+        """If there is one, elements give values, and masters keep their lists."""
         self.poison = 0
         """A workflow that kills its masters; 0 = none does."""
         self._poisoned_s = -CALM_S

@@ -18,12 +18,12 @@ from logstore.protocol import Advanced
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.logs.name import LogName
 from node.life import Life
+from node.store_access import StoreAccess
 from tests.dao.scene import Scene
 from tests.eventually import eventually
 from tests.master.lives import begin_life
 from worker.logs import copy_loop as log_copies
 from worker.logs.copy_loop import LogCopies
-from worker.logs.store_access import StoreAccess
 from worker.logs.task_log import LogFile
 
 NAME = "w1"

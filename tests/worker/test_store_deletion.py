@@ -14,10 +14,10 @@ from logstore.calls import StoreCalls
 from logstore.folder import FolderStore
 from model.errors import Unavailable
 from node.life import Life
+from node.store_access import StoreAccess
 from tests.dao.scene import Scene
 from tests.master.lives import begin_life
 from worker.logs import store_deletion
-from worker.logs.store_access import StoreAccess
 from worker.logs.store_deletion import walk_step
 
 

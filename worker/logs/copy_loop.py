@@ -24,11 +24,11 @@ from model.backoff import Backoff
 from model.errors import Fenced, ShoalError
 from model.logs.name import LogName
 from node.life import Life
+from node.store_access import StoreAccess
 from node.threads import in_thread
 from registry.clock import boottime_s
 from worker.logs import copy_step as log_copy
 from worker.logs.copy_step import Measured
-from worker.logs.store_access import StoreAccess
 from worker.logs.walk import BATCH as SCAN_BATCH
 from worker.logs.walk import LeftLogs
 

@@ -11,8 +11,8 @@ from dao.tasks.task_claims import ClaimedTask
 from logstore.calls import StoreCalls
 from model.ids import TaskInstanceId
 from node.life import Life
+from node.store_access import StoreAccess
 from worker.logs.copy_loop import LogCopies
-from worker.logs.store_access import StoreAccess
 from worker.logs.store_deletion import walk_the_store
 from worker.results.recorded_ends import log_name
 from worker.results.value_files import ValueFiles

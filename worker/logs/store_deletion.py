@@ -18,10 +18,10 @@ from dao.retention import gone_runs
 from dao.tasks import stored_logs
 from model.errors import Fenced, ShoalError
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.logs.name import LogName, name_of
+from model.logs.name import NO_ATTEMPT, LogName, name_of
 from node.life import Life
+from node.store_access import StoreAccess
 from worker.logs.disk_deletion import DAYS_KEPT
-from worker.logs.store_access import StoreAccess
 
 log = structlog.get_logger()
 
@@ -74,7 +74,7 @@ async def _delete_gone(store: StoreAccess, life: Life, named: dict[str, LogName]
     keys = [key for key, name in named.items() if name.workflow_instance_id in found.gone]
     unfinished: dict[tuple[WorkflowInstanceId, WorkflowCode], list[TaskInstanceId]] = defaultdict(list)
     for name in named.values():
-        if name.workflow_instance_id in found.unfinished:
+        if name.workflow_instance_id in found.unfinished and name.task_instance_id != NO_ATTEMPT:
             unfinished[name.workflow_instance_id, name.workflow_code].append(name.task_instance_id)
     for (run, code), ids in unfinished.items():
         async with life.database.reading() as connection:

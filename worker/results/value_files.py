@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 
 from dao.tasks.task_claims import ClaimedTask
 from logstore import value_files
-from logstore.calls import StoreCalls
+from logstore.calls import THREADS_MAX, StoreCalls
 from logstore.protocol import Advanced, LogStore
 from model.choices import ParameterType
 from model.errors import Refused, Unavailable
 from model.parameters.large_values import (
+    ELEMENT_BYTES_MAX,
     INLINE_BYTES_MAX,
     Content,
     LargeValue,
     ValuesMissing,
+    content_of,
     expanded,
     is_named,
     large_in,
+    parts_of,
+    put_together,
     remember,
 )
 from model.parameters.outputs import TEXTS
+from model.runs.elements import is_element
 from worker.results.recorded_ends import log_name
 from worker.tasks.plugin import TaskResult
 from worker.tasks.set_value_lines import VALUES_BYTES_MAX
 
 VARIABLE = "SHOAL_VALUE_BYTES_MAX"
+VERIFIED_S = 5.0
 
 
 class ValueFiles:
@@ -47,6 +54,7 @@ class ValueFiles:
     ) -> None:
         self._calls = calls
         self._verify = verify
+        self._verify_again_s = 0.0
         self.bytes_max = bytes_max if calls is not None else INLINE_BYTES_MAX
         """How large a value may be."""
 
@@ -57,10 +65,13 @@ class ValueFiles:
 
     async def kept(self, result: TaskResult, task: ClaimedTask, types: Mapping[str, ParameterType]) -> TaskResult:
         """The result, with what stands for each of its large values; a failure if they cannot be kept."""
+        one_max, all_max = INLINE_BYTES_MAX, VALUES_BYTES_MAX
+        if is_element(task.code):
+            one_max = all_max = ELEMENT_BYTES_MAX
         sizes = {name: len(value.encode(errors="replace")) for name, value in result.outputs.items()}
-        large = [name for name, size in sizes.items() if size > INLINE_BYTES_MAX]
+        large = [name for name, size in sizes.items() if size > one_max]
         small = sorted(sizes.keys() - large, key=lambda name: sizes[name])
-        while sum(sizes[name] for name in small) > VALUES_BYTES_MAX:
+        while sum(sizes[name] for name in small) > all_max:
             large.append(small.pop())
         if self._calls is None or not large:
             return result
@@ -75,13 +86,19 @@ class ValueFiles:
 
         name = large[0]
         try:
-            if self._verify is not None:
-                await self._verify()
+            await self._verified()
             for number, name in enumerate(large):
                 outputs[name] = (await self._calls.run(partial(put, number, name))).written
         except Unavailable as error:
             return TaskResult.failure(f'its value "{name}" ({sizes[name]:,} bytes) could not be kept: {error}')
         return replace(result, outputs=outputs)
+
+    async def _verified(self) -> None:
+        """Look whether the store is this cluster's, unless that was so a moment ago."""
+        now_s = asyncio.get_running_loop().time()
+        if self._verify is not None and now_s >= self._verify_again_s:
+            await self._verify()
+            self._verify_again_s = now_s + VERIFIED_S
 
     async def read(self, values: Mapping[str, str], params: str, declared: Collection[str]) -> dict[str, str]:
         """The values of a task, with each large one in its place that its parameters name or that is `declared`; others
@@ -95,17 +112,35 @@ class ValueFiles:
         return found
 
     async def _expanded(self, value: str) -> str:
-        while True:
-            try:
-                return expanded(value)
-            except ValuesMissing as missing:
-                for each in missing.values:
-                    remember(each, await self._content(each))
+        found = {each: await self._whole(each) for each in large_in(value)}
+        return expanded(value, lambda each: found[each])
 
-    async def _content(self, value: LargeValue) -> Content:
+    async def _whole(self, value: LargeValue) -> str:
+        if value.in_parts:
+            return await self._put_together(value)
+        try:
+            return content_of(value).text
+        except ValuesMissing:
+            text = await self._text(value)
+            remember(value, Content(text))
+            return text
+
+    async def _put_together(self, value: LargeValue) -> str:
+        """The whole of one in parts, which are not remembered: they may be many."""
+        text = await self._text(value)
+        parts, found = parts_of(value, text, self.bytes_max), dict[LargeValue, str]()
+        for first in range(0, len(parts), THREADS_MAX):
+            some = parts[first : first + THREADS_MAX]
+            found |= zip(some, await asyncio.gather(*map(self._part, some)), strict=True)
+        return put_together(text, lambda part: found[part])
+
+    async def _part(self, value: LargeValue) -> str:
+        return await (self._put_together(value) if value.in_parts else self._text(value))
+
+    async def _text(self, value: LargeValue) -> str:
         if self._calls is None:
             raise value_files.not_set(value)
         try:
-            return Content(await self._calls.run(lambda store, advanced: value_files.read(store, advanced, value)))
+            return await self._calls.run(lambda store, advanced: value_files.read(store, advanced, value))
         except Unavailable as error:
             raise Refused(f"{value.said} cannot be read: {error}") from None

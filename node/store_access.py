@@ -1,4 +1,4 @@
-"""The log store as a worker uses it: only if it carries a mark of this cluster.
+"""The log store as nodes write to it: only if it carries a mark of this cluster.
 
 An empty mount point, a bucket that was made again and the store of another cluster all let logs in, and lose them. So
 the database knows the marks of this cluster's stores; a store without one gets its mark once.
@@ -7,10 +7,12 @@ the database knows the marks of this cluster's stores; a store without one gets 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC
 from functools import partial
 from typing import TypeVar
 
 from dao.cluster import log_stores
+from dao.postgres.database import database_time
 from logstore.calls import StoreCalls
 from logstore.protocol import MARK, Advanced, LogStore
 from model.errors import Unavailable
@@ -20,7 +22,7 @@ R = TypeVar("R")
 
 
 class StoreAccess:
-    """Calls of the log store in one life of a worker."""
+    """Calls of the log store in one life of a node."""
 
     def __init__(self, calls: StoreCalls, life: Life) -> None:
         self._calls = calls
@@ -60,6 +62,11 @@ class StoreAccess:
                 f"give each cluster a folder or prefix of its own"
             )
         await self._enter(found)
+
+    async def today(self) -> str:
+        """The day of the database's time in UTC, as yyyyMMdd."""
+        async with self._life.database.reading() as connection:
+            return f"{(await database_time(connection)).astimezone(UTC):%Y%m%d}"
 
     async def _enter(self, mark: str) -> None:
         async with self._life.writing() as connection:
