@@ -50,8 +50,13 @@ LONG = {
 """`make test-long` runs these files, and what is marked so in others."""
 SHARING = {"scenarios", "upstream"}
 """Folders whose files share a cluster, which ends when a process goes on to another folder."""
-PARTLY_LONG = {"page/test_accessibility.py", "dao/test_plans.py"}
-"""Those others."""
+PARTLY_LONG = {
+    "page/test_accessibility.py",
+    "dao/test_plans.py",
+    *(f"simulation/test_{what}.py" for what in ("approvals", "closing", "dates", "elements", "max_active")),
+    *(f"simulation/test_{what}.py" for what in ("start_rules", "started_runs", "triggers")),
+}
+"""Those others; in simulation/ what proves that the simulation would see a fault."""
 _number = itertools.count(1)
 # Each process of a run collects all tests, and none of what it makes meanwhile is garbage: to look for some takes a
 # quarter of that time, and would take it again in the tests, and five times as pytest ends. At the end of the process

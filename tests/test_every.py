@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
+from pathlib import Path
+
 import pytest
 
 from tests.every import every
@@ -45,6 +49,17 @@ def test_two_above_each_other_take_each_with_each() -> None:
         test()
     assert seen == [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
     assert raised.value.__notes__ == ["with number=1, letter='b'"]
+
+
+async def test_what_awaits_takes_all_cases_with_the_same_fixtures(tmp_path: Path) -> None:
+    @every("number", [1, 2])
+    async def test(tmp_path: Path, number: int) -> None:
+        await asyncio.sleep(0)
+        assert (tmp_path / str(number)).parent.name == str(number)
+
+    assert list(inspect.signature(test).parameters) == ["tmp_path"]
+    with pytest.raises(BaseExceptionGroup, match="2 of 2 cases failed: with number=1; with number=2"):
+        await test(tmp_path=tmp_path)
 
 
 def test_a_test_without_cases_is_an_error() -> None:

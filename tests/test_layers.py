@@ -9,6 +9,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -98,14 +99,26 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+@dataclass(frozen=True)
+class Module:
+    """What these tests ask of a module: each with its line. Its syntax tree is not kept."""
+
+    imports: list[tuple[int, str]]
+    calls: list[tuple[int, str]]
+    statements: list[int]
+    awaits: bool
+
+
 @cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text("utf-8"), str(path))
+def module_of(path: Path) -> Module:
+    nodes = list(ast.walk(ast.parse(path.read_text("utf-8"), str(path))))
+    awaits = any(isinstance(node, ast.Await) for node in nodes)
+    return Module(list(_imports(path, nodes)), list(_calls(nodes)), list(_statements(nodes)), awaits)
 
 
-def imports_of(path: Path) -> Iterator[tuple[int, str]]:
+def _imports(path: Path, nodes: list[ast.AST]) -> Iterator[tuple[int, str]]:
     """Line and dotted name of everything that a module imports, wherever it does."""
-    for node in ast.walk(tree_of(path)):
+    for node in nodes:
         match node:
             case ast.Import(names):
                 yield from ((node.lineno, alias.name) for alias in names)
@@ -118,9 +131,9 @@ def imports_of(path: Path) -> Iterator[tuple[int, str]]:
                 yield node.lineno, package
 
 
-def calls_of(path: Path) -> Iterator[tuple[int, str]]:
+def _calls(nodes: list[ast.AST]) -> Iterator[tuple[int, str]]:
     """Line and dotted name of everything that a module calls; of a longer chain the last two names."""
-    for node in ast.walk(tree_of(path)):
+    for node in nodes:
         match node:
             case ast.Call(ast.Attribute(ast.Name(owner) | ast.Attribute(_, owner), name)):
                 yield node.lineno, f"{owner}.{name}"
@@ -147,7 +160,7 @@ def test_imports_only_go_down() -> None:
     wrong = [
         f"{name_of(path)}:{line} imports {imported}"
         for path in modules
-        for line, imported in imports_of(path)
+        for line, imported in module_of(path).imports
         if (layer := imported.split(".")[0]) in BELOW
         and layer not in BELOW[own := path.relative_to(ROOT).parts[0]] | {own}
     ]
@@ -162,7 +175,7 @@ def test_the_sdk_imports_nothing_of_the_engine() -> None:
     wrong = [
         f"{name_of(path)}:{line} imports {imported}"
         for path in sdk
-        for line, imported in imports_of(path)
+        for line, imported in module_of(path).imports
         if imported.split(".")[0] not in light
     ]
     assert sdk
@@ -171,7 +184,7 @@ def test_the_sdk_imports_nothing_of_the_engine() -> None:
 
 def test_no_product_module_imports_a_test_or_a_benchmark() -> None:
     outside = {"tests", "bench", "examples", "pytest", "hypothesis"}
-    wrong = [name_of(path) for path in modules for _, name in imports_of(path) if name.split(".")[0] in outside]
+    wrong = [name_of(path) for path in modules for _, name in module_of(path).imports if name.split(".")[0] in outside]
     assert not wrong
 
 
@@ -184,14 +197,14 @@ def test_what_is_pure_imports_nothing_that_is_not(banned: str) -> None:
     wrong = [
         f"{name_of(path)}:{line}"
         for path in pure
-        for line, imported in imports_of(path)
+        for line, imported in module_of(path).imports
         if imported.split(".")[0] == banned
     ]
     assert not wrong, f"{banned} is banned there: {IMPURE[banned]}"
 
 
 def test_what_is_pure_awaits_nothing() -> None:
-    wrong = [name_of(path) for path in pure for node in ast.walk(tree_of(path)) if isinstance(node, ast.Await)]
+    wrong = [name_of(path) for path in pure if module_of(path).awaits]
     assert not wrong, IMPURE["asyncio"]
 
 
@@ -201,7 +214,7 @@ def test_what_is_pure_stands_on_what_is_pure() -> None:
     wrong = [
         f"{name_of(path)}:{line} imports {imported}"
         for path in pure
-        for line, imported in imports_of(path)
+        for line, imported in module_of(path).imports
         if imported.split(".")[0] in BELOW and not {imported, imported.rpartition(".")[0]} & known
     ]
     assert not wrong
@@ -215,7 +228,10 @@ def test_no_module_is_named_after_having_no_place() -> None:
 
 def test_nobody_waits_with_wait_for() -> None:
     wrong = [
-        f"{name_of(path)}:{line}" for path in modules for line, name in calls_of(path) if name.endswith("wait_for")
+        f"{name_of(path)}:{line}"
+        for path in modules
+        for line, name in module_of(path).calls
+        if name.endswith("wait_for")
     ]
     assert not wrong, (
         "in Python 3.11 asyncio.wait_for swallows a cancellation that comes together with the result, and its caller"
@@ -227,7 +243,7 @@ def test_only_what_a_person_reads_asks_the_machine_for_the_time_of_day() -> None
     wrong = [
         f"{name_of(path)}:{line} calls {name}"
         for path in modules
-        for line, name in calls_of(path)
+        for line, name in module_of(path).calls
         if name in CLOCKS and name_of(path) not in CLOCK_READERS
     ]
     assert not wrong, "time that decides is the database's; see CLOCKS"
@@ -244,11 +260,10 @@ SQL_ELSEWHERE = {
 """Module -> why it has a statement of its own."""
 
 
-def statements_of(path: Path) -> Iterator[int]:
+def _statements(nodes: list[ast.AST]) -> Iterator[int]:
     """The lines of the strings that are SQL; docstrings are not."""
-    tree = tree_of(path)
-    documentation = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
-    for node in ast.walk(tree):
+    documentation = {id(each.value) for each in nodes if isinstance(each, ast.Expr)}
+    for node in nodes:
         match node:
             case ast.Constant(str(written)) if id(node) not in documentation and SQL.search(written):
                 yield node.lineno
@@ -260,21 +275,21 @@ def test_statements_stand_in_dao_and_nowhere_else() -> None:
     composed = [
         f"{name_of(path)}:{line} imports {imported}"
         for path in elsewhere
-        for line, imported in imports_of(path)
+        for line, imported in module_of(path).imports
         if imported in ("sqlalchemy.text", "sqlalchemy.select", "psycopg.sql")
         or imported.startswith("sqlalchemy.dialects")
     ]
-    written = {name_of(path): line for path in elsewhere for line in statements_of(path)}
+    written = {name_of(path): line for path in elsewhere for line in module_of(path).statements}
     assert not composed
     assert written.keys() == SQL_ELSEWHERE.keys(), written
 
 
 def test_a_statement_is_recognized() -> None:
     dao = [path for path in modules if path.relative_to(ROOT).parts[0] == "dao"]
-    assert sum(1 for path in dao for _ in statements_of(path)) >= 100
+    assert sum(1 for path in dao for _ in module_of(path).statements) >= 100
 
 
 def test_fenced_transactions_are_made_in_one_place() -> None:
     """Made by hand, one could be without the lock on the node's row: a fenced node would write."""
-    made = {name_of(path) for path in modules for _, name in calls_of(path) if name == "FencedTransaction"}
+    made = {name_of(path) for path in modules for _, name in module_of(path).calls if name == "FencedTransaction"}
     assert made == {"dao/cluster/nodes.py"}

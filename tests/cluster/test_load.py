@@ -173,18 +173,6 @@ async def test_when_all_masters_are_busy_all_keep_their_slots_and_take_what_come
     assert max(event["count"] for master in masters for event in master.events("commands_claimed")) <= 50
 
 
-async def test_a_single_master_goes_on_taking_however_busy_it_is(laptop: Cluster) -> None:
-    """Upstream #18570: it left the slots, nobody took anything for 100 minutes, 690 runs were lost."""
-    define(laptop)
-    await laptop.worker()
-    master = await laptop.master(**load("MASTER", **NO_MEMORY))
-    await laptop.slots_become(1, WITHIN_S)
-    assert status_of(laptop, master)[0] == "BUSY"
-    laptop.start(1, 120)
-    await laptop.all_ends(WITHIN_S)
-    laptop.check_exactly_once(120)
-
-
 async def test_a_master_that_drives_as_much_as_it_may_gives_its_slot_away_and_gets_it_back(cluster: Cluster) -> None:
     gate = cluster.folder / "gate"
     define(cluster, f"while [ ! -e {gate} ]; do sleep 0.1; done")

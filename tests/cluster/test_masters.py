@@ -136,6 +136,20 @@ async def test_a_second_signal_ends_a_master_at_once(cluster: Cluster) -> None:
     await cluster.all_ends()
 
 
+async def test_a_wait_survives_the_master_that_set_it(cluster: Cluster) -> None:
+    cluster.define(1, "later", tasks=[{"name": "a", "type": "FAKE", "delay_time": 4 / 60}])
+    first = await cluster.master()
+    await cluster.worker()
+    cluster.start(1, 10)
+    await eventually(lambda: cluster.one("SELECT count(*) FROM task_instance") == 10)
+    first.signal(signal.SIGKILL)
+    await cluster.master()
+    await cluster.all_ends()
+    assert cluster.rows("SELECT state, count(*) FROM task_instance GROUP BY 1") == [("SUCCESS", 10)]
+    waits = "SELECT extract(epoch FROM t.queued_at - i.started_at)::float8 FROM task_instance t, workflow_instance i"
+    assert all(4.0 <= waited < 30 for (waited,) in cluster.rows(f"{waits} WHERE i.id = t.workflow_instance_id"))
+
+
 async def test_two_masters_cannot_have_one_address(cluster: Cluster) -> None:
     first = await cluster.master(SHOAL_PORT="0")
     address = first.events("joined")[0]["master"]
@@ -143,16 +157,3 @@ async def test_two_masters_cannot_have_one_address(cluster: Cluster) -> None:
     with pytest.raises(AssertionError, match=port):
         await cluster.master(SHOAL_PORT=port)
     assert cluster.one("SELECT count(*) FROM node") == 1
-
-
-async def test_the_database_alone_is_registry_enough(laptop: Cluster) -> None:
-    _define(laptop)
-    await laptop.worker()
-    masters = [await laptop.master() for _ in range(2)]
-    await laptop.slots_become(2)
-    laptop.start(JOURNALED, 100)
-    masters[0].signal(signal.SIGKILL)
-    await laptop.slots_become(1)
-    laptop.start(JOURNALED, 100)
-    await laptop.all_ends()
-    laptop.check_exactly_once(200)

@@ -149,48 +149,6 @@ async def test_a_worker_that_proc_hides_from_the_masters_lives(cluster: Cluster,
     await eventually(lambda: cluster.one("SELECT state FROM node WHERE id = %s", worker.epoch) == "FENCED", within_s=30)
 
 
-async def test_with_END_a_failure_kills_what_runs_and_what_is_queued(cluster: Cluster) -> None:  # noqa: N802
-    cluster.define(
-        1,
-        "end",
-        failure_strategy="END",
-        tasks=[
-            {"name": "fails", "type": "FAKE", "params": {"sleep_s": 1, "fail": True}},
-            {"name": "runs", "type": "SHELL", "params": {"script": "sleep 300"}},
-            {"name": "waits", "type": "FAKE", "worker_group": "nobody"},
-            {"name": "after", "type": "FAKE", "after": ["runs"]},
-        ],
-    )
-    await cluster.master()
-    await cluster.worker()
-    cluster.start(1)
-    await cluster.all_ends(within_s=15)
-    assert cluster.rows("SELECT state, reason FROM workflow_instance") == [("FAILURE", 'task "fails" failed, 2 killed')]
-    states = cluster.rows("SELECT task_name, state FROM task_instance ORDER BY 1")
-    assert states == [("fails", "FAILURE"), ("runs", "KILL"), ("waits", "KILL")]
-    assert not _processes_with("SHOAL_TASK_KEY")
-
-
-async def test_with_CONTINUE_independent_branches_run_to_their_end(cluster: Cluster) -> None:  # noqa: N802
-    cluster.define(
-        1,
-        "continue",
-        tasks=[
-            {"name": "fails", "type": "FAKE", "params": {"fail": True}},
-            {"name": "never", "type": "FAKE", "after": ["fails"]},
-            {"name": "slow", "type": "FAKE", "params": {"sleep_s": 0.5}},
-            {"name": "last", "type": "FAKE", "after": ["slow"]},
-        ],
-    )
-    await cluster.master()
-    await cluster.worker()
-    cluster.start(1)
-    await cluster.all_ends(within_s=15)
-    assert cluster.one("SELECT reason FROM workflow_instance") == 'task "fails" failed'
-    states = cluster.rows("SELECT task_name, state FROM task_instance ORDER BY 1")
-    assert states == [("fails", "FAILURE"), ("last", "SUCCESS"), ("slow", "SUCCESS")]
-
-
 @needs_root
 async def test_a_worker_of_root_without_a_default_tenant_warns_when_it_starts(cluster: Cluster) -> None:
     bare, safe = await cluster.worker(), await cluster.worker(SHOAL_WORKER__DEFAULT_TENANT="nobody")
@@ -224,36 +182,6 @@ async def test_a_stopping_worker_gives_long_tasks_to_others(cluster: Cluster) ->
     assert cluster.rows("SELECT attempt, state FROM task_instance ORDER BY 1") == [
         (1, "NEED_FAULT_TOLERANCE"),
         (2, "SUCCESS"),
-    ]
-
-
-async def test_the_most_urgent_task_goes_first_across_workflows(cluster: Cluster) -> None:
-    task = {"name": "a", "type": "SHELL", "params": {"script": cluster.journal.script()}}
-    for code, priority in enumerate(["LOW", "HIGHEST", "MEDIUM", "HIGH", "LOWEST"], start=1):
-        cluster.define(code, priority, priority=priority, tasks=[task])
-        cluster.start(code, 2)
-    await cluster.master()
-    await eventually(lambda: cluster.one("SELECT count(*) FROM task_instance") == 10)
-    await cluster.worker(SHOAL_WORKER__CAPACITY="1")
-    await cluster.all_ends()
-    order = cluster.rows(
-        "SELECT i.priority::text FROM task_instance t JOIN workflow_instance i ON i.id = t.workflow_instance_id "
-        "ORDER BY t.started_at"
-    )
-    names = [name for (name,) in order]
-    assert names == [name for each in ["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"] for name in (each, each)]
-
-
-async def test_a_worker_serves_only_its_groups(cluster: Cluster) -> None:
-    for group in ("red", "blue"):
-        cluster.define(len(group), group, worker_group=group, tasks=[{"name": "a", "type": "FAKE"}])
-        cluster.start(len(group))
-    await cluster.master()
-    await cluster.worker(SHOAL_WORKER__GROUPS="blue, green")
-    await eventually(lambda: cluster.one("SELECT count(*) FROM workflow_instance WHERE ended_at IS NOT NULL") == 1)
-    assert cluster.rows("SELECT worker_group, state FROM task_instance ORDER BY 1") == [
-        ("blue", "SUCCESS"),
-        ("red", "QUEUED"),
     ]
 
 

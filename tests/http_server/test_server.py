@@ -21,6 +21,7 @@ from http_server.certificate import Certificate
 from http_server.limits import Limits
 from http_server.server import HttpServer, in_thread, listen
 from model.errors import Refused
+from tests.every import every
 from tests.http_server.raw import Raw, serving, small_app
 
 LIMITS = Limits(connections=10, head_s=5.0, body_s=5.0, head_bytes=16_384)
@@ -145,7 +146,7 @@ def test_what_prevents_the_start_in_a_thread_is_raised_to_its_caller() -> None:
         pass
 
 
-@pytest.mark.parametrize(
+@every(
     ("header", "name"),
     [("LocalHost:9465", "localhost"), ("[::1]:9465", "[::1]"), ("[::1]", "[::1]"), ("a.b", "a.b"), ("", "")],
 )

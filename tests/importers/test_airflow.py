@@ -143,7 +143,7 @@ def test_an_argument_that_nobody_knows_is_said_to_be_lost() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", ["def (", "x = 1\n", "\x00"])
+@every("text", ["def (", "x = 1\n", "\x00"])
 def test_a_file_without_a_dag_is_said_to_have_none(text: str) -> None:
     found = import_dags([("a.py", text.encode())], TYPES)
     assert found.report.has_todo

@@ -1,8 +1,7 @@
 """Arguments in one text, which DolphinScheduler gives to a shell."""
 
-import pytest
-
 from importers.report import Grade
+from tests.every import every
 from tests.importers.exports import export, imported, said, task, the_task
 
 JAR = {"mainJar": {"resourceName": "a.jar"}, "mainClass": "a.B", "programType": "JAVA"}
@@ -14,8 +13,8 @@ def todos(type_: str, **params: str) -> list[str]:
     return [sentence for sentence in said(found, Grade.TODO, "a") if "a shell read" in sentence]
 
 
-@pytest.mark.parametrize("type_", ["SPARK", "MR"])
-@pytest.mark.parametrize(
+@every("type_", ["SPARK", "MR"])
+@every(
     ("text", "read"),
     [
         ("--day $(date +%F) -v", "$(date +%F)"),
@@ -33,7 +32,7 @@ def test_what_a_shell_did_to_arguments_is_a_todo(type_: str, text: str, read: st
     assert sentence == f"a shell read {read} in it; here each word is given as it is: write what is meant"
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         "--day ${day} --of $[yyyyMMdd-7*1] $[add_months(yyyyMMdd,-1)]",

@@ -6,11 +6,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from importers.crontab import Form, import_crontabs
 from importers.imported import Imported
 from importers.report import Grade
+from tests.every import every
 from tests.importers.exports import TYPES, documents, said
 
 CRONTAB = (Path(__file__).parents[1] / "shoal" / "crontab.txt").read_text()
@@ -48,7 +47,7 @@ def test_a_system_s_crontab_names_the_user_before_the_command() -> None:
     assert (document.name, document.spec.tenant) == ("run.sh", "etl")
 
 
-@pytest.mark.parametrize("line", ["@reboot start.sh", "61 * * * * a", "nonsense", "* * * *"])
+@every("line", ["@reboot start.sh", "61 * * * * a", "nonsense", "* * * *"])
 def test_what_is_no_schedule_here_is_a_todo(line: str) -> None:
     assert imported(f"{line}\n").report.has_todo
 

@@ -11,6 +11,7 @@ import pytest
 from importers.dolphinscheduler.decoding import read_input
 from importers.report import Grade
 from model.errors import Refused
+from tests.every import every
 from tests.importers.exports import (
     code_of,
     definition,
@@ -182,7 +183,7 @@ tasks:
     assert said(on, Grade.TODO) == ["run its script by ssh on host1, with a key that the workers have"]
 
 
-@pytest.mark.parametrize("day", ["2025-01-31", "2025/01/31", "20250131", "2025/01/31 00:00:00", 1738281600000])
+@every("day", ["2025-01-31", "2025/01/31", "20250131", "2025/01/31 00:00:00", 1738281600000])
 def test_a_day_alone_is_its_beginning_also_at_the_end_of_a_schedule(day: object) -> None:
     timed = schedule(startTime=day, endTime=day, timezoneId="UTC")
     (entry,) = only(imported(export(task("a"), schedule=timed))).schedules

@@ -5,9 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
-
 from importers.report import Grade
+from tests.every import every
 from tests.importers.exports import said
 from tests.importers.test_airflow import DAILY, imported, in_dag, tasks
 
@@ -42,7 +41,7 @@ def test_a_script_has_what_stands_in_the_block_of_its_dag_and_in_conditions() ->
     assert printed(tasks(found)["a"].params["script"]) == ["7 None"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("function", "said_"),
     [
         ("lambda: print(absent)", "its code uses absent, which does not stand by itself in the file"),
@@ -66,7 +65,7 @@ def test_a_file_whose_dags_depend_on_what_is_not_known_says_on_what() -> None:
     assert any("whether asked_elsewhere() is not known" in each for each in said(found, Grade.TODO))
 
 
-@pytest.mark.parametrize(("body", "code"), [("True", 0), ("False", 1), ("1 / 0", 2)])
+@every(("body", "code"), [("True", 0), ("False", 1), ("1 / 0", 2)])
 def test_a_sensor_by_function_looks_again_only_if_it_is_not_satisfied(body: str, code: int) -> None:
     found = in_dag(
         f"PythonSensor(task_id='a', python_callable=lambda: {body}, poke_interval=10)",
@@ -135,7 +134,7 @@ def test_a_script_has_all_that_changes_what_its_function_reads() -> None:
     assert printed(tasks(found)["a"].params["script"]) == ["['a', 'b'] {'x': 1, 'y': 5, 'z': 5} 5"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("function", "given", "said_"),
     [
         ("lambda ds, dag=None: print(dag)", "", "it uses dag of Airflow's context"),
@@ -160,7 +159,7 @@ def test_a_list_that_a_loop_of_tasks_fills_is_to_be_done() -> None:
     assert any("its code uses made" in each for each in said(found, Grade.TODO))
 
 
-@pytest.mark.parametrize(("rows", "expected"), [("[]", (1, "")), ('["a"]', (0, '#{setValue(return_value=["a"])}'))])
+@every(("rows", "expected"), [("[]", (1, "")), ('["a"]', (0, '#{setValue(return_value=["a"])}'))])
 def test_a_sensor_finds_values_in_its_environment_and_gives_on_what_it_found(
     rows: str, expected: tuple[int, str]
 ) -> None:

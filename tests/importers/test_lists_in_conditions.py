@@ -1,12 +1,11 @@
 """Lists in conditions of SWITCH tasks, which CEL asks by `in`."""
 
-import pytest
-
 from importers.dolphinscheduler.types.javascript import condition_of
 from model.logic.expression import read_condition
+from tests.every import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("written", "meant"),
     [
         ("['a', 'b'].includes('${x}')", "('${x}' in ['a', 'b'])"),

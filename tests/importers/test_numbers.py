@@ -2,15 +2,14 @@
 
 from typing import Any
 
-import pytest
-
 from importers.report import Grade
+from tests.every import every
 from tests.importers.exports import export, imported, said, task
 
 WAITING = {"relation": "AND", "failurePolicy": "DEPENDENT_FAILURE_WAITING", "failureWaitingTime": "x"}
 
 
-@pytest.mark.parametrize(
+@every(
     ("type_", "params"),
     [
         ("DYNAMIC", {"degreeOfParallelism": "x"}),

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from importers.imported import Imported
 from importers.report import Grade
+from tests.every import every
 from tests.importers.exports import export, imported, said, task, the_task
 
 NAMES = {"datasources": {"1": "db"}}
@@ -22,7 +21,7 @@ def test_the_number_of_changed_rows_is_a_todo() -> None:
     assert any("was the number of changed rows" in each for each in said(found, Grade.TODO, "a"))
 
 
-@pytest.mark.parametrize(("given", "limit"), [({}, 10_000), ({"limit": 0}, 10_000), ({"limit": 50}, 50)])
+@every(("given", "limit"), [({}, 10_000), ({"limit": 0}, 10_000), ({"limit": 50}, 50)])
 def test_a_list_has_as_many_rows_as_before(given: dict[str, int], limit: int) -> None:
     params = the_task(a_query("LIST", **given)).params
     assert (params["as_list"], params["limit"]) == (True, limit)

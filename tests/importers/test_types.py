@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from importers.dolphinscheduler.types.catalog import NEVER
 from importers.dolphinscheduler.types.javascript import condition_of
 from importers.report import Grade
@@ -43,7 +41,7 @@ def test_a_file_of_the_resource_centre_is_copied_into_the_folder_of_a_script() -
     assert any("resource 5" in each for each in said(imported(given), Grade.TODO))
 
 
-@pytest.mark.parametrize(
+@every(
     ("named", "path"),
     [
         ({"resourceName": "file:/dolphinscheduler/etl/resources/sql/load.sh", "id": None}, "sql/load.sh"),

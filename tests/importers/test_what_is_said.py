@@ -71,7 +71,7 @@ def test_a_password_in_a_text_is_found_by_its_place(text: str, value: str) -> No
     assert hidden.names == {value: "imported_password_1"}
 
 
-@pytest.mark.parametrize("text", ["mysql -p${pw} x", "--password $PW", "PASSWORD=$(cat f)", "password = ''", "a -p x"])
+@every("text", ["mysql -p${pw} x", "--password $PW", "PASSWORD=$(cat f)", "password = ''", "a -p x"])
 def test_a_reference_to_a_password_is_none(text: str) -> None:
     assert found_in(text) == set()
 
@@ -127,7 +127,7 @@ def test_a_catalog_keeps_what_nobody_asked_for() -> None:
     assert read_catalog(names.yaml().encode(), "c") == {"datasources": {"1": "shop", "2": ""}}
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "why"),
     [
         ("datasource: {1: x}", 'did you mean "datasources"'),
@@ -223,7 +223,7 @@ def test_a_value_of_a_branch_that_is_not_before_is_said() -> None:
     assert not said(imported(joined), Grade.CHANGED, "reader")
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "line"),
     [
         ('echo\nif (( $(echo "1 >= ${t}" | bc -l) )); then true; fi', "line 2"),

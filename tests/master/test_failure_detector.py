@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from itertools import accumulate
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,7 +57,7 @@ def test_a_node_that_beats_is_never_judged_however_we_look(
         assert watch.look(now_s, bisect_right(beaten_s, now_s), registry) == []
 
 
-@pytest.mark.parametrize("registry", [PRESENT, UNREADABLE])
+@every("registry", [PRESENT, UNREADABLE])
 def test_a_master_whose_beat_stands_still_is_judged_after_its_limit(registry: Registry) -> None:
     assert Watch(MASTER).standstill(registry, 100) == 10
     watch = Watch(MASTER)
@@ -73,13 +72,13 @@ def test_a_master_that_also_left_the_registry_is_judged_after_three_beats() -> N
     assert watch.look(6, 7, ABSENT) == [Verdict(OTHER, "it left the registry and its beat stood still for 6 s")]
 
 
-@pytest.mark.parametrize("kind", NodeKind)
+@every("kind", NodeKind)
 def test_an_absent_node_whose_beat_moves_is_left_alone(kind: NodeKind) -> None:
     watch = Watch(kind)
     assert [watch.look(BEAT_S * look, look // 2, ABSENT) for look in range(1000)] == [[]] * 1000
 
 
-@pytest.mark.parametrize(("registry", "judged_s"), [(ABSENT, 30.0), (PRESENT, CUT_S), (UNREADABLE, CUT_S)])
+@every(("registry", "judged_s"), [(ABSENT, 30.0), (PRESENT, CUT_S), (UNREADABLE, CUT_S)])
 def test_a_worker_is_judged_early_only_when_both_its_channels_are_silent(registry: Registry, judged_s: float) -> None:
     assert Watch(WORKER).standstill(registry, 1000) == judged_s
 
@@ -101,7 +100,7 @@ def test_only_the_list_of_this_moment_counts_against_a_worker() -> None:
     assert watch.look(40, 7, ABSENT) == [Verdict(OTHER, "it left the registry and its beat stood still for 40 s")]
 
 
-@pytest.mark.parametrize(("kind", "judged_after_s"), [(MASTER, 6.0), (WORKER, 30.0)])
+@every(("kind", "judged_after_s"), [(MASTER, 6.0), (WORKER, 30.0)])
 def test_a_gap_in_our_own_looking_starts_the_observation_again(kind: NodeKind, judged_after_s: float) -> None:
     """We were stopped, or the database was away: then nobody could beat either."""
     watch = Watch(kind)
@@ -140,7 +139,7 @@ def test_a_node_that_was_not_in_one_read_is_watched_again() -> None:
     assert watch.look(6, 7, ABSENT) == []
 
 
-@pytest.mark.parametrize("registry", [PRESENT, ABSENT, UNREADABLE])
+@every("registry", [PRESENT, ABSENT, UNREADABLE])
 def test_a_master_that_is_provably_gone_is_judged_at_the_first_look(registry: Registry) -> None:
     assert Watch(MASTER).look(0, 7, registry, is_gone=True) == [Verdict(OTHER, "its process is gone")]
 
@@ -159,7 +158,7 @@ def test_who_dies_before_our_eyes_is_judged_once_its_tasks_have_ended(
     assert watch.look(BEAT_S + TASKS_END_S, beat_no, registry, is_gone=True) == gone
 
 
-@pytest.mark.parametrize("registry", [PRESENT, ABSENT, UNREADABLE])
+@every("registry", [PRESENT, ABSENT, UNREADABLE])
 def test_a_worker_that_died_while_we_could_not_look_is_spared_for_its_successor(registry: Registry) -> None:
     """It may have left results on its disk while the database was away, and they are told in its name."""
     watch = Watch(WORKER)
@@ -182,7 +181,7 @@ def test_who_beats_on_after_it_was_seen_gone_lives_whatever_the_machine_says(
     assert looks == [[]] * len(looks)
 
 
-@pytest.mark.parametrize("kind", NodeKind)
+@every("kind", NodeKind)
 def test_a_beat_that_was_under_way_at_a_death_puts_off_the_verdict_and_no_more(kind: NodeKind) -> None:
     watch = Watch(kind)
     assert watch.look(0, 6, PRESENT) == []

@@ -12,6 +12,7 @@ from model.runs.command_moves import CommandType as C
 from model.runs.commands import Move
 from model.runs.instances import TaskAttempt
 from model.runs.states import TaskState as T
+from tests.every import every
 from tests.master.plans import a_plan
 
 ONE, TWO, THREE, FOUR, FIVE = (TaskCode(number) for number in range(1, 6))
@@ -25,7 +26,7 @@ def going_on(type_: C, *states: T, scope: frozenset[TaskCode] | None = None, **f
     return revival(Move(CommandId(1), type_, WorkflowInstanceId(1), **fields), PLAN, attempts, scope)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("halted", [T.PAUSE, T.KILL, T.NEED_FAULT_TOLERANCE])
+@every("halted", [T.PAUSE, T.KILL, T.NEED_FAULT_TOLERANCE])
 def test_a_resumed_instance_runs_again_what_was_halted_and_nothing_else(halted: T) -> None:
     found = going_on(C.RECOVER_SUSPENDED_PROCESS, T.SUCCESS, halted, T.FORCED_SUCCESS, T.FAILURE)
     assert found == GoingOn(frozenset({TWO}), frozenset({TWO}), keeps_executing=True)
@@ -52,7 +53,7 @@ def test_a_repeated_instance_runs_everything_again() -> None:
     assert going_on(C.REPEAT_RUNNING, *[T.SUCCESS] * 5) == GoingOn(ALL, repeats=True)
 
 
-@pytest.mark.parametrize(
+@every(
     ("depend_type", "scope"),
     [
         (TaskDependType.TASK_ONLY, {TWO}),

@@ -21,6 +21,7 @@ from model.ids import TaskCode
 from model.runs.instances import AttemptEnd, TaskAttempt
 from model.runs.states import TaskState as T
 from model.runs.states import WaitReason, WorkflowState
+from tests.every import every
 from tests.master.plans import a_plan, a_runnable, any_plan, queued
 
 END, CONTINUE = FailureStrategy.END, FailureStrategy.CONTINUE
@@ -179,7 +180,7 @@ def test_with_end_a_task_lost_after_the_failure_does_not_run_again() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@every(
     ("ends", "reason"),
     [
         ({A: T.FAILURE, B: T.SUCCESS, C: T.SUCCESS}, 'task "a" failed'),
@@ -208,7 +209,7 @@ def test_what_ended_while_nobody_drove_is_made_up_for() -> None:
     assert runnable.handle(Restored(attempts)) == [Finish(WorkflowState.SUCCESS, "")]
 
 
-@pytest.mark.parametrize("failure", [T.FAILURE, T.KILL])
+@every("failure", [T.FAILURE, T.KILL])
 def test_with_end_an_restored_failure_starts_nothing_though_a_success_made_something_ready(failure: T) -> None:
     """Seen before: successes were taken in first, so that "c" was queued and killed in one transaction."""
     runnable = a_runnable(a_plan(TWO), END)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import pytest
-
 from master.drive.events import Effect, Finish, KillTasks, Restored, ResumeChild, StartChild, Started
 from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy
@@ -15,6 +13,7 @@ from model.ids import TaskCode
 from model.runs.instances import AttemptEnd, ChildState, HaltRequest, TaskAttempt
 from model.runs.states import TaskState as T
 from model.runs.states import WorkflowState as W
+from tests.every import every
 from tests.master.plans import Task, a_plan, a_runnable, an_instance, queued
 
 A, B = TaskCode(1), TaskCode(2)
@@ -58,7 +57,7 @@ STRICT = f"{MISSING}; return one, declare a default value, or set strict_outputs
 OUTS = {"rows": {"direct": "OUT"}, "usual": {"direct": "OUT", "value": "7"}}
 
 
-@pytest.mark.parametrize(
+@every(
     "content",
     [
         {"type": "SUB_PROCESS", "params": {"workflow": 7}},
@@ -96,7 +95,7 @@ def test_a_child_that_gives_an_out_parameter_a_value_of_another_type_fails_its_t
     assert ended.reason.startswith('its OUT parameter "rows" is INTEGER and must be a whole number such as 42; ')
 
 
-@pytest.mark.parametrize(("state", "ends_as"), [(W.FAILURE, T.FAILURE), (W.STOP, T.KILL)])
+@every(("state", "ends_as"), [(W.FAILURE, T.FAILURE), (W.STOP, T.KILL)])
 def test_a_sub_workflow_that_does_not_succeed_fails_its_task(state: W, ends_as: T) -> None:
     task_end, finish = end(begun(SUB)[0], 0, state)
     assert isinstance(task_end, AttemptEnd)
@@ -164,7 +163,7 @@ def test_a_pause_that_is_told_after_the_end_is_not_heard() -> None:
 # ------------------------------------------------------------------------------------------------ halting
 
 
-@pytest.mark.parametrize(
+@every(
     ("asked", "child", "task", "finish"),
     [
         (W.READY_PAUSE, W.PAUSE, T.PAUSE, W.PAUSE),

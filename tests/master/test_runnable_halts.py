@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from master.drive.events import Effect, Enter, Finish, HoldTasks, KillTasks, Restored, Started
 from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy
@@ -15,6 +13,7 @@ from model.runs.instances import AttemptEnd, HaltRequest, TaskAttempt
 from model.runs.states import TaskState as T
 from model.runs.states import WaitReason
 from model.runs.states import WorkflowState as W
+from tests.every import every
 from tests.master.plans import a_plan, a_runnable, an_instance, queued
 
 A, B, C, D = (TaskCode(number) for number in range(1, 5))
@@ -37,7 +36,7 @@ def restored(plan: Plan, *attempts: TaskAttempt, state: W = W.RUNNING_EXECUTION)
     return Runnable(replace(an_instance(plan), state=state), plan).handle(Restored(attempts))
 
 
-@pytest.mark.parametrize(("state", "end"), [(W.READY_PAUSE, PAUSED), (W.READY_STOP, STOPPED)])
+@every(("state", "end"), [(W.READY_PAUSE, PAUSED), (W.READY_STOP, STOPPED)])
 def test_what_runs_may_finish_and_nothing_new_starts(state: W, end: Finish) -> None:
     assert halted(CHAIN, state).handle(AttemptEnd(A, 1, T.SUCCESS)) == [end]
 
@@ -49,14 +48,14 @@ def test_what_was_held_back_or_killed_decides_the_end() -> None:
     assert stopped.handle(AttemptEnd(B, 1, T.FAILURE)) == [STOPPED], "kill wins over failure"
 
 
-@pytest.mark.parametrize("state", [W.READY_PAUSE, W.READY_STOP])
+@every("state", [W.READY_PAUSE, W.READY_STOP])
 def test_a_halt_that_comes_too_late_leaves_a_success(state: W) -> None:
     runnable = halted(TWO, state)
     runnable.handle(AttemptEnd(A, 1, T.SUCCESS))
     assert runnable.handle(AttemptEnd(B, 1, T.SUCCESS)) == [Finish(W.SUCCESS, "")]
 
 
-@pytest.mark.parametrize("state", [W.READY_PAUSE, W.READY_STOP])
+@every("state", [W.READY_PAUSE, W.READY_STOP])
 def test_while_it_is_halted_a_failure_wins_over_what_never_began(state: W) -> None:
     runnable = halted(a_plan({"a": [], "b": [], "c": ["b"]}), state)
     runnable.handle(AttemptEnd(A, 1, T.FAILURE))
@@ -85,7 +84,7 @@ def test_nothing_is_retried_in_a_stop() -> None:
     assert runnable.handle(AttemptEnd(A, 1, T.FAILURE)) == [Finish(W.FAILURE, FAILED)]
 
 
-@pytest.mark.parametrize(("state", "halt"), [(W.READY_PAUSE, HoldTasks()), (W.READY_STOP, STOP_KILLS)])
+@every(("state", "halt"), [(W.READY_PAUSE, HoldTasks()), (W.READY_STOP, STOP_KILLS)])
 def test_whoever_claims_failover_holds_or_kills_again(state: W, halt: Effect) -> None:
     """The owner before may have died between the state and what follows from it."""
     assert restored(TWO, TaskAttempt(A, 1, T.QUEUED), state=state) == [halt]
@@ -112,13 +111,13 @@ TAKEN_UP = a_plan(
 """b hangs on a, whose failure the evaluator takes up."""
 
 
-@pytest.mark.parametrize("state", [W.READY_PAUSE, W.READY_STOP])
+@every("state", [W.READY_PAUSE, W.READY_STOP])
 def test_a_failure_that_may_yet_be_taken_up_does_not_fail_what_is_halted(state: W) -> None:
     end = PAUSED if state is W.READY_PAUSE else STOPPED
     assert halted(TAKEN_UP, state).handle(AttemptEnd(A, 1, T.FAILURE)) == [end]
 
 
-@pytest.mark.parametrize("state", [W.READY_PAUSE, W.READY_STOP])
+@every("state", [W.READY_PAUSE, W.READY_STOP])
 def test_what_only_hangs_on_a_failure_that_was_taken_up_is_not_left_to_do(state: W) -> None:
     """Seen before: it ended as PAUSE, though nothing was left to go on with."""
     runnable = a_runnable(TAKEN_UP)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import pytest
-
 from master.drive.events import Close, Closes, Effect, Finish, KillTasks, Restored, Started
 from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy
@@ -16,6 +14,7 @@ from model.parameters.parameters import PARAMETERS_BYTES_MAX
 from model.runs.instances import AttemptEnd, TaskAttempt
 from model.runs.states import TaskState as T
 from model.runs.states import WorkflowState as W
+from tests.every import every
 from tests.master.plans import Task, a_plan, a_runnable, an_instance, queued
 
 A, B, C, D, E = (TaskCode(number) for number in range(1, 6))
@@ -53,7 +52,7 @@ def test_a_choice_is_remembered_by_whoever_claims_failover() -> None:
     assert a_runnable(a_switch("1 == 2")).handle(Restored((row,))) == [queued(B, 1)]
 
 
-@pytest.mark.parametrize("strategy", FailureStrategy)
+@every("strategy", FailureStrategy)
 def test_a_switch_that_cannot_decide_fails_its_workflow(strategy: FailureStrategy) -> None:
     """Seen before: it was recorded as FAILURE and waited for all the same, so that the workflow never ended."""
     reason = "case 1, ${x} == 1: there is no parameter x; give it a value or remove ${x}"
@@ -68,7 +67,7 @@ def test_a_forbidden_task_is_passed_over_as_if_it_were_not_there() -> None:
     assert started(a_plan({"a": []}, fields={"a": {"flag": "NO"}})) == [DONE]
 
 
-@pytest.mark.parametrize("strategy", FailureStrategy)
+@every("strategy", FailureStrategy)
 def test_a_failure_that_conditions_ask_for_is_taken_up(strategy: FailureStrategy) -> None:
     runnable = a_runnable(JUDGED, strategy)
     runnable.handle(Started())

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from master.drive.events import Finish, HoldTasks, KillTasks, Restored, Started
 from master.drive.runnable import WorkflowRunnable as Runnable
 from model.ids import TaskCode
@@ -14,6 +12,7 @@ from model.runs.instances import AttemptEnd, HaltRequest, TaskAttempt
 from model.runs.states import TaskState as T
 from model.runs.states import WaitReason
 from model.runs.states import WorkflowState as W
+from tests.every import every
 from tests.master.plans import a_plan, a_runnable
 
 A, B = TaskCode(1), TaskCode(2)
@@ -61,14 +60,14 @@ def test_the_pauses_of_streams_that_end_together_differ_and_are_the_same_whoever
     assert one.due_in_minutes != _next(_ended(_runnable(restart_pause="1001ms"), 1, T.FAILURE)).due_in_minutes
 
 
-@pytest.mark.parametrize("end", [T.PAUSE, T.NEED_FAULT_TOLERANCE])
+@every("end", [T.PAUSE, T.NEED_FAULT_TOLERANCE])
 def test_one_that_moved_or_was_lost_is_queued_at_once_and_counts_as_no_failure(end: T) -> None:
     attempt = _next(_ended(_runnable(), 1, end))
     assert (attempt.attempt, attempt.state, attempt.retries) == (2, T.QUEUED, 0)
 
 
-@pytest.mark.parametrize("end", [T.PAUSE, T.NEED_FAULT_TOLERANCE])
-@pytest.mark.parametrize(("ran_s", "failures"), [(59, 3), (60, 0)])
+@every("end", [T.PAUSE, T.NEED_FAULT_TOLERANCE])
+@every(("ran_s", "failures"), [(59, 3), (60, 0)])
 def test_one_that_had_run_for_long_before_it_moved_begins_with_the_first_pause(
     end: T, ran_s: float, failures: int
 ) -> None:
@@ -96,7 +95,7 @@ def test_a_loss_is_the_end_of_a_stream_that_may_not_run_again() -> None:
     assert effects[-1] == Finish(W.FAILURE, 'task "a" was lost with its worker, and may not run again')
 
 
-@pytest.mark.parametrize("end", [T.PAUSE, T.SUCCESS, T.FAILURE, T.NEED_FAULT_TOLERANCE])
+@every("end", [T.PAUSE, T.SUCCESS, T.FAILURE, T.NEED_FAULT_TOLERANCE])
 def test_a_pause_holds_a_stream_back_however_it_ends(end: T) -> None:
     runnable = _runnable()
     assert HoldTasks() in runnable.handle(HaltRequest(W.READY_PAUSE))
@@ -105,7 +104,7 @@ def test_a_pause_holds_a_stream_back_however_it_ends(end: T) -> None:
     assert not [each for each in effects if isinstance(each, TaskAttempt) and each.state is T.QUEUED]
 
 
-@pytest.mark.parametrize("end", [T.KILL, T.PAUSE, T.FAILURE, T.SUCCESS])
+@every("end", [T.KILL, T.PAUSE, T.FAILURE, T.SUCCESS])
 def test_a_stop_ends_a_stream_for_good(end: T) -> None:
     runnable = _runnable()
     assert any(isinstance(each, KillTasks) for each in runnable.handle(HaltRequest(W.READY_STOP)))
@@ -114,7 +113,7 @@ def test_a_stop_ends_a_stream_for_good(end: T) -> None:
     assert finish.state is W.STOP
 
 
-@pytest.mark.parametrize("end", [T.KILL, T.FAILURE, T.SUCCESS, T.NEED_FAULT_TOLERANCE])
+@every("end", [T.KILL, T.FAILURE, T.SUCCESS, T.NEED_FAULT_TOLERANCE])
 def test_and_its_run_also_if_another_task_has_failed(end: T) -> None:
     runnable = a_runnable(a_plan({"a": [], "b": []}, fields={"a": {"stream": True}}))
     runnable.handle(Started())
@@ -134,7 +133,7 @@ def test_a_stream_that_would_not_be_started_again_ends_as_it_ended_though_its_ru
     assert finish.state is W.SUCCESS
 
 
-@pytest.mark.parametrize(("end", "ran_s", "failures"), [(T.SUCCESS, 3.0, 5), (T.FAILURE, 3.0, 5), (T.FAILURE, 90.0, 1)])
+@every(("end", "ran_s", "failures"), [(T.SUCCESS, 3.0, 5), (T.FAILURE, 3.0, 5), (T.FAILURE, 90.0, 1)])
 def test_a_later_owner_starts_what_ended_before_it_as_its_rows_say(end: T, ran_s: float, failures: int) -> None:
     runnable = a_runnable(a_plan({"a": []}, fields={"a": {"stream": True}}))
     row = TaskAttempt(A, 9, end, retries=4, ran_s=ran_s)
@@ -142,8 +141,8 @@ def test_a_later_owner_starts_what_ended_before_it_as_its_rows_say(end: T, ran_s
     assert (attempt.attempt, attempt.state, attempt.retries) == (10, T.DELAY_EXECUTION, failures)
 
 
-@pytest.mark.parametrize("end", [T.PAUSE, T.KILL])
-@pytest.mark.parametrize(("ran_s", "failures"), [(59.0, 5), (60.0, 1)])
+@every("end", [T.PAUSE, T.KILL])
+@every(("ran_s", "failures"), [(59.0, 5), (60.0, 1)])
 def test_one_that_had_run_for_long_before_its_run_was_halted_begins_with_the_first_pause(
     end: T, ran_s: float, failures: int
 ) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from master.drive.events import Restored, Started
 from master.drive.runnable import WorkflowRunnable as Runnable
 from model.ids import TaskCode
 from model.runs.instances import AttemptEnd, TaskAttempt
 from model.runs.states import TaskState as T
+from tests.every import every
 from tests.master.plans import a_plan, a_runnable
 
 A, B = TaskCode(1), TaskCode(2)
@@ -36,7 +35,7 @@ def test_one_with_another_task_under_way_takes_up_room() -> None:
     assert not runnable.only_waits
 
 
-@pytest.mark.parametrize("state", [T.QUEUED, T.RUNNING_EXECUTION, T.DELAY_EXECUTION])
+@every("state", [T.QUEUED, T.RUNNING_EXECUTION, T.DELAY_EXECUTION])
 def test_a_new_owner_finds_it_looking_and_begins_nothing(state: T) -> None:
     runnable = _runnable()
     assert runnable.handle(Restored((TaskAttempt(A, 3, state),))) == []

@@ -13,6 +13,7 @@ from model.definitions.workflow import WorkflowSpec
 from model.ids import TaskCode, WorkflowCode
 from model.logic.dependent import DependentParams, Rule
 from model.runs.backfill import BackfillSpec, Order, RunMode
+from tests.every import every
 
 CODE = WorkflowCode(1001)
 
@@ -53,7 +54,7 @@ def test_its_code_is_the_same_in_each_version_and_no_other_task_has_it() -> None
     assert taken.codes == {GATE: TaskCode(GATE_CODE_MAX - 1), "a": TaskCode(GATE_CODE_MAX)}
 
 
-@pytest.mark.parametrize(
+@every(
     ("fields", "tasks", "said"),
     [
         ({"execution_type": "SERIAL_WAIT"}, TASKS, "remove execution_type: SERIAL_WAIT, or after_last"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, time, timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,7 +53,7 @@ def test_a_row_of_failures_is_reported_once_until_a_success(states: str, times: 
     assert _raised(Recovers(), states).count("x") == states.count("FS")
 
 
-@pytest.mark.parametrize(("took_s", "is_raised"), [(1799.0, False), (1800.5, True), (None, False)])
+@every(("took_s", "is_raised"), [(1799.0, False), (1800.5, True), (None, False)])
 def test_an_end_after_too_long_a_time(took_s: float | None, is_raised: bool) -> None:
     raised = at_end(TakesLonger(timedelta(minutes=30)), _end(S, took_s), 0)
     assert (raised is not None) == is_raised

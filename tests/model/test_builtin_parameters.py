@@ -77,9 +77,7 @@ def test_without_an_interval_a_text_that_names_it_is_refused() -> None:
     check_interval_names(text, {"system.interval.start": "given by the start"})
 
 
-@pytest.mark.parametrize(
-    ("at", "zone"), [(datetime(1, 1, 1, tzinfo=UTC), "UTC"), (datetime(9999, 12, 31, 23, tzinfo=UTC), "Asia/Tokyo")]
-)
+@every(("at", "zone"), [(datetime(1, 1, 1, tzinfo=UTC), "UTC"), (datetime(9999, 12, 31, 23, tzinfo=UTC), "Asia/Tokyo")])
 def test_the_end_of_the_calendar_is_refused_in_a_sentence(at: datetime, zone: str) -> None:
     with pytest.raises(Refused, match="end of the calendar"):
         parameters(at, zone)

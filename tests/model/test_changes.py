@@ -41,7 +41,7 @@ def test_ids_that_follow_each_other_take_two_characters_each() -> None:
     assert payload.startswith("rf4240,1,1,") and len(payload) < 6_100
 
 
-@pytest.mark.parametrize("count", [3_000, 5_000, 9_000])
+@every("count", [3_000, 5_000, 9_000])
 def test_many_ids_go_into_several_payloads_each_of_which_can_be_read_alone(count: int) -> None:
     changes = Changes(runs=set(range(1, count)), tasks=set(range(10**12, 10**12 + count)), queue=True)
     payloads = list(changes.payloads())

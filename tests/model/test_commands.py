@@ -119,7 +119,7 @@ def test_a_backfill_keeps_its_dates_apart_from_the_parameters() -> None:
     assert (command.params, command.backfill) == ({"a": "1"}, '{"dates": ["2026-01-01"]}')
 
 
-@pytest.mark.parametrize("text", ["", "  ", "[]", ",,", None])
+@every("text", ["", "  ", "[]", ",,", None])
 def test_no_start_tasks_are_all_tasks(text: str | None) -> None:
     command = read_command(replace(START, start_tasks=text))
     assert isinstance(command, Start)
@@ -218,7 +218,7 @@ def test_an_unknown_type_that_is_like_none_is_met_with_all_of_them() -> None:
     assert len(fault(START, type="z" * 1_000_000)) < 500
 
 
-@pytest.mark.parametrize(("row", "field"), [(START, "workflow_code"), (RECOVER, "workflow_instance_id")])
+@every(("row", "field"), [(START, "workflow_code"), (RECOVER, "workflow_instance_id")])
 def test_what_is_meant_must_be_said(row: CommandRow, field: str) -> None:
     assert fault(row, **{field: None}) == f"{field} is missing; say which one is meant"
 
@@ -283,7 +283,7 @@ def test_a_wrong_value_is_met_with_what_it_may_be(field: str, value: str, senten
     assert fault(START, **{field: value}) == sentence
 
 
-@pytest.mark.parametrize(
+@every(
     ("type_", "sentence"),
     [
         ("START_CURRENT_TASK_PROCESS", "START_CURRENT_TASK_PROCESS needs start_tasks; name the tasks to begin with"),

@@ -286,7 +286,7 @@ def test_fixed_times_fire_once_and_what_repeats_goes_by_real_time(
     assert fires_between(text, start, end, zone) == fires
 
 
-@pytest.mark.parametrize("moment", ["2026-11-01T01:10-05:00", "2026-11-01T01:30-04:00", "2026-11-01T01:45-05:00"])
+@every("moment", ["2026-11-01T01:10-05:00", "2026-11-01T01:30-04:00", "2026-11-01T01:45-05:00"])
 def test_asked_in_the_second_of_two_hours_a_fixed_time_is_past(moment: str) -> None:
     """cronsim gives 01:30 of the first hour there, before the moment that was asked for."""
     assert next(Cron.parse("30 1 * * *").after(instant(moment), NEW_YORK)) == instant("2026-11-02T01:30-05:00")

@@ -98,7 +98,7 @@ def test_a_declaration_that_cannot_be_says_where_and_why(declared: dict[str, Any
     assert sentence in fault(x=declared)
 
 
-@pytest.mark.parametrize(
+@every(
     ("declared", "sentence"),
     [
         ({**SIZE, "value": 1000}, 'is INTEGER and must be a whole number such as 42, from 1 to 100; it is "1000"'),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from model.definitions.graph import Graph, find_cycle
 from model.ids import TaskCode
+from tests.every import every
 
 Waits = dict[str, list[str]]
 names = st.sampled_from("abcdefgh")
@@ -56,7 +56,7 @@ def test_one_edge_back_makes_a_cycle_through_it(waits: Waits, data: st.DataObjec
     assert (after, before) in pairwise(cycle)
 
 
-@pytest.mark.parametrize(
+@every(
     ("waits", "cycle"),
     [
         ({"a": ["a"]}, ["a", "a"]),

@@ -71,7 +71,7 @@ def test_a_time_that_the_clock_skips_ends_and_begins_intervals_after_the_gap() -
     assert found("30 2 * * *", "2026-03-30T02:30+02:00") == ("2026-03-29T03:00:00+02:00", "2026-03-30T02:30:00+02:00")
 
 
-@pytest.mark.parametrize("rule", ["0 0 0 1 1 ? 2027", "not a cron", "0 0 0 30 2 ?"])
+@every("rule", ["0 0 0 1 1 ? 2027", "not a cron", "0 0 0 30 2 ?"])
 def test_a_rule_that_never_fired_or_cannot_be_read_gives_none(rule: str) -> None:
     assert found(rule, "2026-06-01T00:00+00:00") is None
 
@@ -84,7 +84,7 @@ def test_one_fire_before_is_no_interval_and_two_are() -> None:
     )
 
 
-@pytest.mark.parametrize("year", [1, 9999])
+@every("year", [1, 9999])
 def test_the_ends_of_the_calendar_have_no_interval(year: int) -> None:
     assert interval_at(FireRule("@daily", "Asia/Tokyo"), datetime(year, 12, 31, tzinfo=UTC)) is None
 
@@ -146,7 +146,7 @@ def test_without_an_interval_its_expressions_are_refused() -> None:
     assert replace_time_expressions(kept, HOUR.end, BERLIN) == kept[1:]
 
 
-@pytest.mark.parametrize(
+@every(
     ("rule", "now", "latest"),
     [
         ("@hourly", "2026-10-25T02:59:59+02:00", True),

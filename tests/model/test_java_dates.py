@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from model.time.java_dates import java_date
 from tests.every import every
 
@@ -27,7 +25,7 @@ def test_every_letter_of_a_java_pattern(pattern: str, text: str) -> None:
     assert java_date(pattern, FRIDAY) == text
 
 
-@pytest.mark.parametrize(
+@every(
     ("at", "text"),
     [
         ("2022-08-26T00:00+00:00", "0 24 0 12 AM"),
@@ -38,7 +36,7 @@ def test_midnight_and_noon_in_the_four_ways_to_count_hours(at: str, text: str) -
     assert java_date("H k K h a", datetime.fromisoformat(at)) == text
 
 
-@pytest.mark.parametrize(
+@every(
     ("zone", "text"),
     [
         ("America/New_York", "EDT -0400 -04 -0400 -04:00 America/New_York"),
@@ -49,7 +47,7 @@ def test_zones_and_offsets(zone: str, text: str) -> None:
     assert java_date("z Z X XX XXX zzzz", FRIDAY.astimezone(ZoneInfo(zone))) == text
 
 
-@pytest.mark.parametrize(
+@every(
     ("day", "week"),
     [("2026-01-01", "1"), ("2026-01-05", "2"), ("2021-01-01", "0"), ("2021-01-04", "1"), ("2022-05-31", "5")],
 )

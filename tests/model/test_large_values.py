@@ -27,6 +27,7 @@ from model.parameters.large_values import (
     part_in,
     remember,
 )
+from tests.every import every
 
 
 def kept(text: str, name: str = "rows", task: str = "load it", *, is_json: bool = True) -> LargeValue:
@@ -104,7 +105,7 @@ def test_the_oldest_are_forgotten_when_all_are_too_large() -> None:
     forget(second)
 
 
-@pytest.mark.parametrize("name", ["rows", "load.rows", 'tasks["us east"].rows', "tasks['us \u00e4'].rows"])
+@every("name", ["rows", "load.rows", 'tasks["us east"].rows', "tasks['us \u00e4'].rows"])
 def test_parameters_name_a_value_in_any_form(name: str) -> None:
     assert is_named(name, json.dumps({"script": f"${{{name}}}"}, ensure_ascii=False))
     assert not is_named(name, json.dumps({"script": "${lines}"}))

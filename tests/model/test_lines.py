@@ -74,7 +74,7 @@ def test_lines_sort_by_workflow_and_key() -> None:
     assert sorted(lines) == [(1, ""), (1, "b"), (2, "a")]
 
 
-@pytest.mark.parametrize("type_", ["SERIAL_WAIT", "SERIAL_DISCARD", "SERIAL_PRIORITY"])
+@every("type_", ["SERIAL_WAIT", "SERIAL_DISCARD", "SERIAL_PRIORITY"])
 def test_each_serial_workflow_may_have_a_key(type_: str) -> None:
     spec = WorkflowSpec.parse({"execution_type": type_, "serial_key": "${k}", "tasks": TASKS})
     assert spec.serial_key == "${k}"
@@ -146,7 +146,7 @@ def test_a_wrong_number_is_said_at_its_field(fields: dict[str, Any], says: str) 
     assert raised.value.problems[0].where[0] in fields
 
 
-@pytest.mark.parametrize(
+@every(
     ("older", "max_active", "leave"), [("abc", 1, "abc"), ("abc", 2, "ab"), ("abc", 4, ""), ("", 1, ""), ("", 9, "")]
 )
 def test_the_newest_stay_beside_one_that_has_priority(older: str, max_active: int, leave: str) -> None:

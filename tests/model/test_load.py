@@ -107,7 +107,7 @@ def test_one_that_wavers_around_its_limit_changes_at_most_once_in_the_time_it_is
     assert sum(one is not two for one, two in pairwise(seen)) <= now_s / HOLD_S + 1
 
 
-@pytest.mark.parametrize("since_s", [0.0, 0.1, 9.9, 1000.0])
+@every("since_s", [0.0, 0.1, 9.9, 1000.0])
 def test_a_full_master_is_busy_at_once(since_s: float) -> None:
     hysteresis = Hysteresis([RUNS_LIMIT], HOLD_S)
     hysteresis.update(runs(1.0), 0)
@@ -194,7 +194,7 @@ def test_the_margin_stands_between_the_two_bounds() -> None:
     assert settings.hold == timedelta(seconds=10)
 
 
-@pytest.mark.parametrize("name", ["memory_max", "cpu_max", "disk_max"])
+@every("name", ["memory_max", "cpu_max", "disk_max"])
 def test_a_margin_that_nothing_could_come_back_behind_is_refused_with_a_sentence(name: str) -> None:
     with pytest.raises(ValidationError) as caught:
         WorkerLoadSettings.model_validate({name: 0.04})

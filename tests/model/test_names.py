@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from model.definitions.names import fault_of_workflow_name
 from model.definitions.problems import faults_of_task_names
 from model.definitions.workflow import WorkflowSpec
@@ -44,7 +42,7 @@ def test_other_names_are_fine(name: str) -> None:
     assert not list(faults_of_task_names(WorkflowSpec.parse({"tasks": [{"name": name, "type": "FAKE"}]})))
 
 
-@pytest.mark.parametrize("name", ["", "a\nb", "\x1b[31m"])
+@every("name", ["", "a\nb", "\x1b[31m"])
 def test_what_no_task_could_be_called_before_no_workflow_can_be_called(name: str) -> None:
     assert fault_of_workflow_name(name) is not None
 

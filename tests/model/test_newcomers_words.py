@@ -47,7 +47,7 @@ def test_all_tasks_that_do_not_exist_are_told_at_once() -> None:
         assert pair in str(error.value)
 
 
-@pytest.mark.parametrize(("written", "minutes"), [("30s", 0.5), ("5m", 5), ("1h30m", 90), (5, 5), ("5", 5)])
+@every(("written", "minutes"), [("30s", 0.5), ("5m", 5), ("1h30m", 90), (5, 5), ("5", 5)])
 def test_minutes_take_units(written: object, minutes: float) -> None:
     spec = WorkflowSpec.parse({"timeout_minutes": written, "tasks": [{**TASK, "timeout": written}]})
     assert spec.timeout_minutes == spec.tasks[0].timeout == minutes
@@ -58,7 +58,7 @@ def test_settings_take_units() -> None:
     assert (timing.worker_fence_after.total_seconds(), timing.kill_grace.total_seconds()) == (120, 0.5)
 
 
-@pytest.mark.parametrize(
+@every(
     ("nickname", "fields"),
     [
         ("@hourly", "0 * * * *"),

@@ -92,9 +92,7 @@ def test_a_number_that_python_does_not_read_is_told_as_one() -> None:
     assert fault(f'{{"p": {"9" * 5000}}}') == "params contains a number with too many digits; write it in quotes"
 
 
-@pytest.mark.parametrize(
-    "text", [r'{"p": "\u0000"}', r'{"\u0000": 1}', r'{"p": "\ud800"}', '{"p": "\udc80"}', r'{"p": ["\ud800"]}']
-)
+@every("text", [r'{"p": "\u0000"}', r'{"\u0000": 1}', r'{"p": "\ud800"}', '{"p": "\udc80"}', r'{"p": ["\ud800"]}'])
 def test_what_no_process_takes_is_refused(text: str) -> None:
     assert fault(text).endswith("contains a NUL or half a character, which no process takes; remove it")
     fault(text).encode()
@@ -173,7 +171,7 @@ def test_an_escaped_reference_is_a_literal_whatever_is_known(pairs: list[tuple[s
 # ---------------------------------------------------------------------------------------------------- plain
 
 
-@pytest.mark.parametrize("value", ["", "2026-01-31", "a_b.c/d:e,f@g%h+i=j", "00:00:00"])
+@every("value", ["", "2026-01-31", "a_b.c/d:e,f@g%h+i=j", "00:00:00"])
 def test_a_plain_value_is_one_that_cannot_become_code(value: str) -> None:
     assert is_plain(value)
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from model.pools.secrets import secrets_held, secrets_of
+from tests.every import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("data", "secrets"),
     [
         ({}, set()),

@@ -96,7 +96,7 @@ def test_all_problems_are_reported_at_once() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@every(
     ("check", "data", "sentence"),
     [
         ({"url": "http://${hots}/"}, {"host": "x"}, "the url of the check has ${hots}, which no resource has; did you"),
@@ -123,7 +123,7 @@ def test_a_script_has_variables_of_the_shell_too() -> None:
     assert PoolSpec.parse({"resources": {"a": {"host": "x"}}, "check": {"script": script}}).check is not None
 
 
-@pytest.mark.parametrize("name", ["proxies", "a", "0", "A.b-c_d", "p" * 100])
+@every("name", ["proxies", "a", "0", "A.b-c_d", "p" * 100])
 def test_names_of_pools(name: str) -> None:
     assert fault_of_pool_name(name) is None
 
@@ -153,7 +153,7 @@ def test_a_task_does_not_name_two_pools_of_which_there_can_be_only_one() -> None
         WorkflowSpec.parse({"tasks": [task]})
 
 
-@pytest.mark.parametrize(("number", "is_right"), [(0, False), (-1, False), (1, True), (10_000, True), (10_001, False)])
+@every(("number", "is_right"), [(0, False), (-1, False), (1, True), (10_000, True), (10_001, False)])
 def test_how_many_a_task_may_need(number: int, is_right: bool) -> None:
     task = {"name": "t", "type": "FAKE", "resources": {"a": number}}
     if is_right:

@@ -22,6 +22,7 @@ from model.definitions.workflow import WorkflowSpec
 from model.errors import NotFound, Refused
 from service.workflows.workflow_file import parse_workflows
 from service.workflows.workflow_text import WorkflowContent, yaml_of
+from tests.every import every
 
 SUB = {"name": "sub", "type": "SUB_PROCESS", "params": {"workflow": "x"}}
 
@@ -65,7 +66,7 @@ def test_some_are_set_others_removed_and_the_rest_stays() -> None:
         changed_defaults(after, defaults(), ["cache"], "p")
 
 
-@pytest.mark.parametrize("written", ['{"retries": 3}', '{"retry_times": -1}', "[]"])
+@every("written", ['{"retries": 3}', '{"retry_times": -1}', "[]"])
 def test_what_somebody_wrote_by_hand_is_refused_with_its_project(written: str) -> None:
     with pytest.raises(Refused, match='the defaults of project "p" cannot be read'):
         read_defaults(written, "p")

@@ -53,7 +53,7 @@ def test_what_a_definition_names_or_leaves_open_is_refused(given: WorkflowSpec, 
     NO_LIMITS.check("p", used_by(given))
 
 
-@pytest.mark.parametrize(
+@every(
     ("named", "sentence"),
     [
         ({"worker_group": "gpu"}, 'the worker group "gpu"'),

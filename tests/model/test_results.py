@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,7 +42,7 @@ def test_a_reference_names_a_task_and_a_value_of_it(name: str, task: str, rest: 
     assert named_task(name) == (task, rest)
 
 
-@pytest.mark.parametrize("name", ["rows", "files[0]", "files[0].name", 'load["rows"]', "tasks[0].name"])
+@every("name", ["rows", "files[0]", "files[0].name", 'load["rows"]', "tasks[0].name"])
 def test_what_has_no_name_before_a_point_names_no_task(name: str) -> None:
     assert references(f"${{{name}}}") == [name]
     assert named_task(name) is None

@@ -24,7 +24,7 @@ V, O, E, W, C, A = Right.VIEW, Right.OPERATE, Right.EDIT, Right.OWN, Right.VIEW_
 CHANCE = st.binary(min_size=tokens.RANDOM_BYTES, max_size=tokens.RANDOM_BYTES)
 
 
-@pytest.mark.parametrize(("role", "rights"), [
+@every(("role", "rights"), [
     (None, set()), (Role.VIEWER, {V}), (Role.OPERATOR, {V, O}), (Role.EDITOR, {V, O, E}), (Role.OWNER, {V, O, E, W}),
 ])  # fmt: skip
 def test_a_role_gives_its_rights_in_its_project_and_nowhere_else(role: Role | None, rights: set[Right]) -> None:
@@ -56,7 +56,7 @@ def test_a_scope_covers_itself_and_writing_covers_reading_of_the_same() -> None:
     assert covered == {(each, each) for each in Scope} | writes | {(Scope.ADMIN, each) for each in Scope}
 
 
-@pytest.mark.parametrize("given_", [[], ["runs"], ["runs:read", "root"]])
+@every("given_", [[], ["runs"], ["runs:read", "root"]])
 def test_scopes_that_do_not_exist_are_refused(given_: list[str]) -> None:
     with pytest.raises(Refused, match="there are runs:read, runs:write"):
         parse_scopes(given_)
@@ -99,7 +99,7 @@ def test_two_tokens_differ() -> None:
 # ------------------------------------------------------------------------------------- names and passwords
 
 
-@pytest.mark.parametrize("name", ["a", "anna", "Anna.B-c_d@example.org", "1+1", "x" * 100])
+@every("name", ["a", "anna", "Anna.B-c_d@example.org", "1+1", "x" * 100])
 def test_a_name_that_an_account_may_have(name: str) -> None:
     assert check_account_name(name) == name
 
@@ -110,12 +110,12 @@ def test_a_name_that_no_account_may_have(name: str) -> None:
         check_account_name(name)
 
 
-@pytest.mark.parametrize("password", ["0123456789", "          ", "ä" * 500, "x" * 1_000])
+@every("password", ["0123456789", "          ", "ä" * 500, "x" * 1_000])
 def test_a_password_that_may_be_chosen(password: str) -> None:
     assert check_password(password) == password
 
 
-@pytest.mark.parametrize(("password", "said"), [
+@every(("password", "said"), [
     ("", "fewer than 10"), ("123456789", "fewer than 10 characters; choose a longer one"),
     ("x" * 1_001, "more than 1,000 bytes"), ("ä" * 501, "more than 1,000 bytes"), ("\ud800" * 10, "or no text"),
 ])  # fmt: skip

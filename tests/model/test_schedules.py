@@ -241,7 +241,7 @@ def test_a_stored_time_may_be_missing() -> None:
     assert stored_time(None, "start_time") is None
 
 
-@pytest.mark.parametrize(
+@every(
     ("spec", "sentence"),
     [
         (ScheduleSpec("0 5 * *"), "cron|field"),

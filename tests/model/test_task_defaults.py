@@ -57,12 +57,12 @@ def test_a_stream_gets_what_streams_have() -> None:
     assert read({"stream": True}, **EVERY) == read({**its, **restarts, "resources": {"gpu": 1}})
 
 
-@pytest.mark.parametrize("type_", sorted(WITHOUT_EXIT_CODES))
+@every("type_", sorted(WITHOUT_EXIT_CODES))
 def test_a_task_without_a_program_gets_no_exit_codes(type_: str) -> None:
     assert read({"type": type_}, skip_exit_codes=[99]) == read({"type": type_})
 
 
-@pytest.mark.parametrize("type_", LOGIC_TYPES)
+@every("type_", LOGIC_TYPES)
 def test_a_task_in_the_master_gets_nothing_that_it_could_not_have(type_: str) -> None:
     tasks = [
         {"name": "begin", "type": "FAKE"},

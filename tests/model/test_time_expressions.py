@@ -6,7 +6,6 @@ from datetime import UTC, date, datetime, timedelta
 from time import process_time
 from zoneinfo import ZoneInfo, available_timezones
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -67,7 +66,7 @@ def test_every_form_on_a_friday_in_august(expression: str, text: str) -> None:
     assert said(expression) == text
 
 
-@pytest.mark.parametrize(
+@every(
     ("day", "months", "there"),
     [("2026-03-31", -1, "20260228"), ("2024-02-29", 12, "20250228"), ("2024-02-29", 48, "20280229"),
      ("2026-01-15", -1, "20251215"), ("2026-12-31", 2, "20270228")],
@@ -76,9 +75,7 @@ def test_months_end_where_the_shorter_month_does(day: str, months: int, there: s
     assert said(f"add_months(yyyyMMdd,{months})", instant(f"{day}T00:00+00:00")) == there
 
 
-@pytest.mark.parametrize(
-    ("day", "week"), [("2022-01-01", "2021-52"), ("2021-01-01", "2020-53"), ("2024-12-30", "2025-01")]
-)
+@every(("day", "week"), [("2022-01-01", "2021-52"), ("2021-01-01", "2020-53"), ("2024-12-30", "2025-01")])
 def test_a_week_has_one_name_on_both_sides_of_new_year(day: str, week: str) -> None:
     assert said("year_week(yyyy-MM-dd)", instant(f"{day}T00:00+00:00")) == week
 
@@ -149,7 +146,7 @@ def test_days_go_by_the_calendar_and_parts_of_a_day_by_real_time(
     assert said(f"{FULL} Z{expression}", instant(at), zone) == text
 
 
-@pytest.mark.parametrize("at", ["2026-11-01T01:30-04:00", "2026-11-01T01:30-05:00"])
+@every("at", ["2026-11-01T01:30-04:00", "2026-11-01T01:30-05:00"])
 def test_a_timestamp_tells_the_two_hours_of_an_autumn_night_apart(at: str) -> None:
     assert said("timestamp(yyyyMMddHHmmss)", instant(at), "America/New_York") == str(int(instant(at).timestamp()))
 

@@ -17,7 +17,7 @@ def test_the_usual_times_fit_together() -> None:
     assert Timing().heartbeat_every == timedelta(seconds=2)
 
 
-@pytest.mark.parametrize(
+@every(
     ("times", "sentence"),
     [
         ({"session_timeout": 5.9}, "heartbeat_every must be at most a third of session_timeout: one lost beat"),
@@ -33,7 +33,7 @@ def test_times_that_would_take_the_living_for_dead_are_refused(times: dict[str, 
     assert sentence in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@every(
     "times",
     [{"session_timeout": 6}, {"master_fence_after": 6}, {"worker_fence_after": 13}, {"worker_cut_limit": 30}],
 )
@@ -48,7 +48,7 @@ def test_a_time_is_a_positive_span(name: str, value: Any) -> None:
         Timing.model_validate({name: value})
 
 
-@pytest.mark.parametrize("value", [1.5, "1.5", "PT1.5S", timedelta(seconds=1.5)])
+@every("value", [1.5, "1.5", "PT1.5S", timedelta(seconds=1.5)])
 def test_a_time_is_written_in_seconds_or_as_a_duration(value: Any) -> None:
     assert Timing(heartbeat_every=value).heartbeat_every == timedelta(seconds=1.5)
 

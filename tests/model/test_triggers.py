@@ -77,7 +77,7 @@ def test_a_source_is_read_as_it_is_written() -> None:
     assert read_parent("12/7/2/0/apart") == Parent(WorkflowInstanceId(12), TaskCode(7), 2, 0, waits=False)
 
 
-@pytest.mark.parametrize("wrong", ["1/2/3/event", "1/2/3/4/5/event", "x/2/3/4/event", "1/2/3/4/5", "/event"])
+@every("wrong", ["1/2/3/event", "1/2/3/4/5/event", "x/2/3/4/event", "1/2/3/4/5", "/event"])
 def test_a_source_or_parent_that_is_broken_is_refused(wrong: str) -> None:
     with pytest.raises(Refused, match="masters write it"):
         (read_source if wrong.endswith("event") else read_parent)(wrong)

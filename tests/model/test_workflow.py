@@ -69,7 +69,7 @@ def test_what_is_not_said_has_its_usual_value() -> None:
 # ------------------------------------------------------------------------------------------------ the shape
 
 
-@pytest.mark.parametrize("content", [None, [], "tasks", 5])
+@every("content", [None, [], "tasks", 5])
 def test_a_workflow_is_a_mapping(content: Any) -> None:
     assert fault(content) == "a workflow must be a mapping of fields to values"
 
@@ -82,7 +82,7 @@ def test_no_task_is_no_workflow() -> None:
     assert fault({"tasks": []}) == 'a workflow needs at least one task; add one under "tasks"'
 
 
-@pytest.mark.parametrize("tasks", [{"a": TASK}, "a", 5, None])
+@every("tasks", [{"a": TASK}, "a", 5, None])
 def test_tasks_are_a_list(tasks: Any) -> None:
     assert fault({"tasks": tasks}) == 'field "tasks": must be a list, such as [a, b]'
 
@@ -285,7 +285,7 @@ def test_tasks_wait_in_a_circle() -> None:
     )
 
 
-@pytest.mark.parametrize("codes", [(1, 1), (1, None)])
+@every("codes", [(1, 1), (1, None)])
 def test_codes_are_given_to_all_or_none_each_its_own(codes: tuple[int, int | None]) -> None:
     tasks = [a_task(name=name, code=code) for name, code in zip("ab", codes, strict=True)]
     assert fault({"tasks": tasks}) == ("task codes must be given to all tasks or to none, each its own; leave them out")

@@ -6,8 +6,6 @@ import json
 from time import process_time
 from typing import Any
 
-import pytest
-
 from model.choices import Flag
 from model.definitions.problems import InvalidWorkflow
 from model.definitions.workflow import TaskSpec, WorkflowSpec
@@ -17,7 +15,7 @@ from tests.model.test_workflow import TASK, a_task, fault, nested
 NUL = "must not contain a NUL or half a character, which no process takes"
 
 
-@pytest.mark.parametrize(("field", "value"), [("description", "a\x00"), ("outputs", ["a", "\x00"])])
+@every(("field", "value"), [("description", "a\x00"), ("outputs", ["a", "\x00"])])
 def test_a_text_that_no_database_takes_is_refused_before_it_is_saved(field: str, value: Any) -> None:
     assert fault({"tasks": [TASK], field: value}) == f'field "{field}": {NUL}'
     assert fault({"tasks": [a_task(type="a\x00")]}) == f'task "a": field "type": {NUL}'
@@ -63,7 +61,7 @@ def test_a_field_of_the_workflow_takes_a_value_or_names_itself(field: str, value
         assert_can_be_saved(spec)
 
 
-@pytest.mark.parametrize(("written", "flag"), [("NO", Flag.NO), (False, Flag.NO), (True, Flag.YES), ("YES", Flag.YES)])
+@every(("written", "flag"), [("NO", Flag.NO), (False, Flag.NO), (True, Flag.YES), ("YES", Flag.YES)])
 def test_a_forbidden_task_is_written_as_yaml_reads_it(written: Any, flag: Flag) -> None:
     """YAML 1.1 takes a bare NO for false."""
     assert WorkflowSpec.parse({"tasks": [a_task(flag=written)]}).tasks[0].flag is flag

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import socket
 
-import pytest
-
 from node.address import advertised, joined
+from tests.every import every
 
 
-@pytest.mark.parametrize("every", ["0.0.0.0", "::"])
+@every("every", ["0.0.0.0", "::"])
 def test_every_address_is_never_advertised(every: str) -> None:
     assert advertised(None, every) == socket.gethostname()
     assert advertised(every, every) == socket.gethostname()
     assert advertised("w1.example", every) == "w1.example"
 
 
-@pytest.mark.parametrize("loopback", ["127.0.0.1", "::1", "localhost"])
+@every("loopback", ["127.0.0.1", "::1", "localhost"])
 def test_what_listens_on_loopback_is_reached_there_and_nowhere_else(loopback: str) -> None:
     assert advertised("w1.example", loopback) == loopback
 

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.every import every
+
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 1.0
 
@@ -62,7 +64,7 @@ def program(body: str = "pass") -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-@pytest.mark.parametrize("body", ["time.sleep(60)", "while True: pass"])
+@every("body", ["time.sleep(60)", "while True: pass"])
 def test_a_hung_loop_ends_its_process_and_says_where_it_hung(body: str) -> None:
     with program(body) as process:
         began_s = time.monotonic()

@@ -18,7 +18,7 @@ from tests.every import every
 _ID: TypeAdapter[int] = TypeAdapter(Id)
 
 
-@pytest.mark.parametrize("given", ["0", "1042", 1042, str(ID_MAX), ID_MAX])
+@every("given", ["0", "1042", 1042, str(ID_MAX), ID_MAX])
 def test_an_id_is_a_whole_number(given: Any) -> None:
     assert _ID.validate_python(given) == int(given)
 
@@ -35,7 +35,7 @@ class _Note(Asked):
     names: Annotated[list[Text], Field(max_length=1, default_factory=list)]
 
 
-@pytest.mark.parametrize(
+@every(
     ("given", "said"),
     [
         ({"text": "abcd"}, "text: String should have at most 3 characters"),
@@ -67,7 +67,7 @@ class _More(_Shown):
     more: int = 1
 
 
-@pytest.mark.parametrize("shown", [_Shown, _More])
+@every("shown", [_Shown, _More])
 def test_an_answer_shows_a_row_with_its_ids_as_text_and_its_times_in_utc(shown: type[_Shown]) -> None:
     row = _Row(TokenId(7), "hidden", datetime(2026, 1, 31, 14, tzinfo=UTC), [WorkflowCode(2**60)], None)
     said = shown.model_validate({name: value for name, value in vars(row).items() if name != "ended_at"})

@@ -69,7 +69,7 @@ def test_each_resource_is_a_line_as_people_write_it() -> None:
     assert yaml_of_pool("proxies", spec).endswith("resources:\n  p1: {host: 10.0.0.1, port: 3128}\n  p2: {}\n")
 
 
-@pytest.mark.parametrize(
+@every(
     ("content", "sentence"),
     [
         ("", f"{FILE}: there is no workflow and no pool in it; begin with `name:` and `tasks:`, or with `kind: pool`"),

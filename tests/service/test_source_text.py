@@ -15,6 +15,7 @@ from service.workflows.source_text import saying, to_store
 from service.workflows.workflow_file import WorkflowDocument, parse_workflows
 from service.workflows.workflow_text import WorkflowContent
 from service.workflows.yaml_lines import BadYaml
+from tests.every import every
 
 TEXT = """\
 # What it is for.
@@ -100,9 +101,7 @@ def test_sections_are_replaced_with_their_own_comments_only() -> None:
     assert "state: OFFLINE" in changed
 
 
-@pytest.mark.parametrize(
-    "text", ["{name: w, tasks: [{name: a, type: FAKE}]}", " name: w\n tasks: [{name: a, type: FAKE}]\n"]
-)
+@every("text", ["{name: w, tasks: [{name: a, type: FAKE}]}", " name: w\n tasks: [{name: a, type: FAKE}]\n"])
 def test_a_text_without_sections_is_shown_only_as_it_is(text: str) -> None:
     content = content_of(text)
     assert saying(text, content) == text
@@ -165,7 +164,7 @@ def test_secrets_are_stored_as_in_the_definition() -> None:
     assert read(shown).spec.coded() == content.spec
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         SECRET + "# hunter22\n",

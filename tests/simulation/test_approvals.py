@@ -20,7 +20,7 @@ from tests.simulation.wiring import models
 from tests.simulation.workload import ask
 from tests.simulation.world import World
 
-SEEDS = 12
+SEEDS = 8
 
 
 def disturbed(world: World) -> None:
@@ -62,11 +62,12 @@ def lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(models(), "dao.tasks.task_events.consume", without_results)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("wrong", [answered_twice, lost])
 def test_an_answer_that_is_lost_or_applied_twice_is_seen(
     monkeypatch: pytest.MonkeyPatch, wrong: Callable[[pytest.MonkeyPatch], None]
 ) -> None:
     wrong(monkeypatch)
-    found = (run(seed, also=disturbed).violation or "" for seed in range(2 * SEEDS))
+    found = (run(seed, also=disturbed).violation or "" for seed in range(24))
     assert any(violation.startswith("I38") for violation in found)

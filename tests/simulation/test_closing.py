@@ -17,7 +17,7 @@ from tests.simulation.run import run
 from tests.simulation.workload import ask, move
 from tests.simulation.world import FAULTS_S, World
 
-SEEDS = 12
+SEEDS = 8
 MOVES = 8
 KILLED = 0.5
 """So many masters die within a second after a run of theirs has begun to clean up."""
@@ -61,6 +61,7 @@ def all_at_once(closing: Closing, _: Any) -> list[Any]:
     return list(closing._plan.closing)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("module", "name", "wrong"), [(runnable, "closing_tasks", overlooked), (Closing, "_beginning", all_at_once)]
@@ -69,7 +70,7 @@ def test_cleaning_up_wrongly_is_seen(
     monkeypatch: pytest.MonkeyPatch, module: Any, name: str, wrong: Callable[..., Any]
 ) -> None:
     monkeypatch.setattr(module, name, wrong)
-    found = (run(seed, also=disturbed).violation or "" for seed in range(SEEDS))
+    found = (run(seed, also=disturbed).violation or "" for seed in range(12))
     assert any(violation.startswith("I31") for violation in found)
 
 

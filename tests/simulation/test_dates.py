@@ -14,7 +14,7 @@ from tests.simulation.wiring import models
 from tests.simulation.workload import fill_dates
 from tests.simulation.world import World
 
-SEEDS = 12
+SEEDS = 8
 
 
 def filled(world: World) -> None:
@@ -38,15 +38,17 @@ def any_end(*_: Any) -> State:
     return State.SUCCESS
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_a_date_whose_run_is_not_there_yet_is_not_overlooked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(models(), "dao.runs.dependencies.coming", none_coming)
-    found = (run(seed, also=filled).violation or "" for seed in range(4 * SEEDS))
+    found = (run(seed, also=filled).violation or "" for seed in range(48))
     assert any(violation.startswith("I33") for violation in found)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_a_date_before_that_failed_is_not_overlooked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dependent_verdicts, "_state", any_end)
-    found = (run(seed, also=filled).violation or "" for seed in range(SEEDS))
+    found = (run(seed, also=filled).violation or "" for seed in range(12))
     assert any(violation.startswith("I33") for violation in found)

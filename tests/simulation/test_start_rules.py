@@ -29,6 +29,7 @@ def overlooked(rule: StartWhen, *, failed: bool, **ends: bool) -> Decision | Non
     return decision(rule, failed=failed and rule is not StartWhen.ONE_FAILED, **ends)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("wrong", [too_early, overlooked])
 def test_a_rule_that_is_decided_wrongly_is_seen(monkeypatch: pytest.MonkeyPatch, wrong: Decide) -> None:
@@ -37,6 +38,7 @@ def test_a_rule_that_is_decided_wrongly_is_seen(monkeypatch: pytest.MonkeyPatch,
     assert any(violation.startswith("I30") for violation in found)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("taken_for", [ready_tasks.Progress.succeeded, ready_tasks.Progress.failed])
 def test_what_skipped_itself_and_is_taken_for_something_else_is_seen(

@@ -16,7 +16,7 @@ from tests.simulation.wiring import models
 from tests.simulation.workload import start_others
 from tests.simulation.world import World
 
-SEEDS = 12
+SEEDS = 8
 KILLED = 0.5
 """So many masters die within a moment after they have asked for such a run."""
 
@@ -55,9 +55,10 @@ def unchecked(tx: Transaction, row: Row, new: NewInstance) -> str | None:
 _SAME_KEY = workflow_instances._same_key
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_a_second_start_of_one_run_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(models(), "dao.runs.started_runs.existing", nothing_there)
     monkeypatch.setattr(workflow_instances, "_same_key", unchecked)
-    found = (run(seed, also=disturbed).violation or "" for seed in range(4 * SEEDS))
+    found = (run(seed, also=disturbed).violation or "" for seed in range(48))
     assert any(violation.startswith("I35") for violation in found)

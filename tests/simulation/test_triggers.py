@@ -15,7 +15,7 @@ from tests.simulation.wiring import models
 from tests.simulation.workload import trigger_others
 from tests.simulation.world import World
 
-SEEDS = 12
+SEEDS = 8
 
 
 def disturbed(world: World) -> None:
@@ -52,11 +52,12 @@ def unheard(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(triggers, "after_runs", lambda *_: None)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("wrong", [forgotten, told_again, unheard])
 def test_an_event_that_is_lost_or_told_twice_is_seen(
     monkeypatch: pytest.MonkeyPatch, wrong: Callable[[pytest.MonkeyPatch], None]
 ) -> None:
     wrong(monkeypatch)
-    found = (run(seed, also=disturbed).violation or "" for seed in range(6 * SEEDS))
+    found = (run(seed, also=disturbed).violation or "" for seed in range(72))
     assert any(violation.startswith("I37") for violation in found)

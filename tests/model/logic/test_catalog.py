@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from pydantic import BaseModel
 
 from model.logic.catalog import LOGIC_TYPES, check_logic
@@ -27,7 +26,7 @@ def wrong(type_: str, **changed: Any) -> list[str]:
     return check_logic(type_, params, {"after", "other"}, {"before"})
 
 
-@pytest.mark.parametrize("type_", LOGIC_TYPES)
+@every("type_", LOGIC_TYPES)
 def test_what_is_right_has_no_sentence(type_: str) -> None:
     assert wrong(type_) == []
 

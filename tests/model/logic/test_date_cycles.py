@@ -34,7 +34,7 @@ def days(cycle: str, at: str) -> list[str]:
     return [span[:5] for span in spans]
 
 
-@pytest.mark.parametrize(
+@every(
     ("cycle", "spans"),
     [
         ("currentHour", ["08-26/05:00 08-26/06:00"]),
@@ -73,7 +73,7 @@ def test_on_a_monday_last_monday_is_a_week_ago_and_this_week_has_one_day() -> No
     assert days("lastMonthEnd", "2024-01-31T23:59:59") == ["12-31"]
 
 
-@pytest.mark.parametrize(("day", "hours"), [("2026-03-29", 23), ("2026-10-25", 25), ("2026-10-26", 24)])
+@every(("day", "hours"), [("2026-03-29", 23), ("2026-10-25", 25), ("2026-10-26", 24)])
 def test_a_day_has_the_hours_that_it_has(day: str, hours: int) -> None:
     [(start, end)] = intervals(DateCycle.TODAY, datetime.fromisoformat(day).replace(tzinfo=BERLIN, hour=12), BERLIN)
     assert end - start == timedelta(hours=hours)
@@ -135,7 +135,7 @@ def test_a_cycle_has_as_many_spans_as_its_name_says(at: datetime, name: str) -> 
     assert counts[DateCycle.THIS_MONTH] == at.astimezone(zone).day
 
 
-@pytest.mark.parametrize("year", [1, 9999])
+@every("year", [1, 9999])
 def test_the_end_of_the_calendar_is_told_in_a_sentence(year: int) -> None:
     at = datetime(year, 1 if year == 1 else 12, 1 if year == 1 else 31, tzinfo=UTC)
     cycle = DateCycle.LAST_MONTH if year == 1 else DateCycle.TODAY

@@ -85,7 +85,7 @@ def test_the_sentence_names_who_and_why() -> None:
     assert evaluate(read, {one: [R], every: [R]}, 0).sentence.endswith("(today) is running, and 1 more")
 
 
-@pytest.mark.parametrize(
+@every(
     ("state", "waited", "said"),
     [
         (R, 0, " is running (found)"), (None, 0, " is not there yet (found)"),
@@ -104,7 +104,7 @@ def test_the_sentence_has_the_time_asked_for_and_what_was_found(state: State | N
     assert "2026" not in elsewhere and "found" not in elsewhere
 
 
-@pytest.mark.parametrize(
+@every(
     ("item", "said"),
     [
         ({}, 'needs either a "cycle" such as today, or "at" such as -23h'),
@@ -118,7 +118,7 @@ def test_an_item_that_cannot_be_is_refused_with_a_sentence(item: dict[str, Any],
         DependentParams.read({"groups": [{"items": [{"workflow": "w", **item}]}]})
 
 
-@pytest.mark.parametrize(("state", "waited"), [(F, 0), (None, 0), (None, 1), (R, 0)])
+@every(("state", "waited"), [(F, 0), (None, 0), (None, 1), (R, 0)])
 def test_of_another_project_it_says_only_that_it_is_not_met(state: State | None, waited: float) -> None:
     task = {"workflow": "theirs", "project": "dwh", "cycle": "today"}
     read = DependentParams.read({"groups": [{"items": [task]}], "wait_minutes": 0.5})
