@@ -1,7 +1,7 @@
 import { Checkbox } from "@mantine/core";
 import { IconPlayerPlay } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
-import { Fragment, useState } from "react";
+import { Fragment } from "react";
 import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";
 import { Act } from "@/parts/Act";
@@ -11,7 +11,7 @@ import { WorkflowLink } from "@/parts/Links";
 import { Table } from "@/parts/Table";
 import { Moment } from "@/parts/Time";
 import { duration } from "@/parts/time";
-import { RunDialog } from "@/start/RunDialog";
+import { askToRun } from "@/start/asking";
 import { useNoRun } from "@/start/useNoRun";
 import type { Schedule, Workflow } from "./queries";
 
@@ -141,22 +141,18 @@ export function WorkflowTable(props: Props) {
 /** Starts a workflow; in its row where the pointer or the focus is. */
 function RunIt({ workflow: { code, name, project, release_state } }: { workflow: Workflow }) {
   const { t } = useTranslation("start");
-  const [isAsked, setIsAsked] = useState(false);
   return (
-    <>
-      <Act
-        size="compact-xs"
-        variant="default"
-        className="on-hover run-it"
-        aria-label={t("runName", { name })}
-        leftSection={<IconPlayerPlay size={12} aria-hidden />}
-        why={useNoRun(project, release_state)}
-        onClick={() => setIsAsked(true)}
-      >
-        {t("run")}
-      </Act>
-      {isAsked && <RunDialog code={code} name={name} onClose={() => setIsAsked(false)} />}
-    </>
+    <Act
+      size="compact-xs"
+      variant="default"
+      className="on-hover run-it"
+      aria-label={t("runName", { name })}
+      leftSection={<IconPlayerPlay size={12} aria-hidden />}
+      why={useNoRun(project, release_state)}
+      onClick={() => askToRun({ code, name })}
+    >
+      {t("run")}
+    </Act>
   );
 }
 
