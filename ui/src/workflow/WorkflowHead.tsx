@@ -13,6 +13,7 @@ import { say, sayFailure } from "@/parts/notices";
 import { duration } from "@/parts/time";
 import { askToRun } from "@/start/asking";
 import { useNoRun } from "@/start/useNoRun";
+import { StarIt } from "@/workflows/StarIt";
 import { ClashStrip } from "./ClashStrip";
 import { PublishDialog } from "./PublishDialog";
 import { lastRunsOf } from "./queries";
@@ -45,6 +46,7 @@ export function WorkflowHead({ project, name, tab, editing, draft, mayEdit }: Pr
           </Link>{" "}
           / {name}
         </h1>
+        {head !== null && <StarIt workflow={{ code: head.code, project, name }} />}
         {source !== undefined && <Tags source={source} draft={draft} />}
         <LastRunsOf code={head?.code} />
         <div className="workflow-acts">
