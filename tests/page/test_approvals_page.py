@@ -164,7 +164,7 @@ def test_it_is_drawn_like_other_tasks(open_page: OpenPage) -> None:
     drag_type(page, "APPROVAL", 200, 120)
     page.get_by_role("textbox", name="What it asks").fill("Go on with ${day}?")
     page.get_by_role("textbox", name="Values to give").fill("rows: {type: INTEGER, min: 1}")
-    page.get_by_label("Who may answer").fill("ada")
+    page.get_by_role("combobox", name="Who may answer").fill("ada")
     page.keyboard.press("Enter")
     page.get_by_role("combobox", name="Or who has this role").click()
     page.get_by_role("option", name="OWNER").click()
