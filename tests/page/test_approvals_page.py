@@ -13,7 +13,6 @@ from tests.page.conftest import OpenPage, Seen, log_in_as
 from tests.page.running import RunningShoal
 from tests.page.test_accessibility import PHONE, violations
 from tests.page.test_session_over import PASSWORD, log_in
-from tests.page.test_workflow_editor import begin, drag_type, task
 
 YAML = """\
 name: NAME
@@ -156,20 +155,3 @@ def test_in_chinese_it_has_its_words(open_page: OpenPage, running: RunningShoal)
     expect(asks.get_by_role("button", name="批准")).to_be_visible()
     expect(asks).to_contain_text("无人答复则跳过")
     assert violations(page) == []
-
-
-def test_it_is_drawn_like_other_tasks(open_page: OpenPage) -> None:
-    page = open_page("/workflows")
-    begin(page, "asking")
-    drag_type(page, "APPROVAL", 200, 120)
-    page.get_by_role("textbox", name="What it asks").fill("Go on with ${day}?")
-    page.get_by_role("textbox", name="Values to give").fill("rows: {type: INTEGER, min: 1}")
-    page.get_by_role("combobox", name="Who may answer").fill("ada")
-    page.keyboard.press("Enter")
-    page.get_by_role("combobox", name="Or who has this role").click()
-    page.get_by_role("option", name="OWNER").click()
-    expect(task(page, "approval")).to_contain_text("APPROVAL · Go on with ${day}?")
-    expect(page.get_by_text("No problems")).to_be_visible()
-    yaml = page.locator(".yaml .cm-content")
-    for line in ("text: Go on with ${day}?", "role: OWNER", "- ada", "min: 1"):
-        expect(yaml).to_contain_text(line)
