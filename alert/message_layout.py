@@ -78,12 +78,15 @@ def message_of(
 
 
 def _with_link(alert: WaitingAlert, page: str) -> WaitingAlert:
-    """The alert with the fact `link`: its run on the page, where its task is selected."""
+    """The alert with the fact `link`: its run on the page, where its task and the attempt are chosen."""
     if alert.run is None:
         return alert
     task = alert.facts.get("task")
     # The page reads what stands there as JSON: a task may be called 42.
-    selected = f"?{urlencode({'task': json.dumps(task, ensure_ascii=False)})}" if task else ""
+    chosen = {"task": json.dumps(task, ensure_ascii=False)} if task else {}
+    if alert.task is not None:
+        chosen["attempt"] = str(alert.task)
+    selected = f"?{urlencode(chosen)}" if chosen else ""
     return replace(alert, facts={**alert.facts, "link": f"{page}/runs/{alert.run}{selected}"})
 
 

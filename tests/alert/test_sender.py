@@ -29,14 +29,14 @@ async def test_an_alert_that_is_written_by_sql_arrives_as_a_mail(desk: Desk, mai
     assert "left: 3\n" in body
 
 
-async def test_an_alert_of_a_run_links_to_its_task_on_the_page(desk: Desk, mails: MailServer) -> None:
+async def test_an_alert_of_a_run_links_to_its_attempt_on_the_page(desk: Desk, mails: MailServer) -> None:
     await desk.channel("ops", mails.url())
     async with sending(desk, page_url="https://shoal.example.org/ui/"):
-        await desk.run("INSERT INTO alert (kind, severity, subject, facts, workflow_instance_id) "
-                       "VALUES ('TASK_TIMEOUT', 'INFO', 'late', '{\"task\": \"go on?\"}', 42)")  # fmt: skip
+        await desk.run("INSERT INTO alert (kind, severity, subject, facts, workflow_instance_id, task_instance_id) "
+                       "VALUES ('APPROVAL', 'INFO', 'it waits', '{\"task\": \"go on?\"}', 42, 88123)")  # fmt: skip
         await eventually(lambda: mails.subjects, within_s=20)
     body = mails.mails[0].get_content().replace("\r\n", "\n")
-    assert "link: https://shoal.example.org/ui/runs/42?task=%22go+on%3F%22\n" in body
+    assert "link: https://shoal.example.org/ui/runs/42?task=%22go+on%3F%22&attempt=88123\n" in body
 
 
 async def test_a_channel_that_hangs_or_drips_delays_no_other_one(desk: Desk, web: HttpReceiver) -> None:

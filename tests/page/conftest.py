@@ -109,6 +109,17 @@ def open_page(browser: Browser, running: RunningShoal, logged_in: Path, seen: Se
     assert seen.unexpected() == []
 
 
+def log_in_as(open_page: OpenPage, running: RunningShoal, name: str, role: str) -> Page:
+    """The first page, as a new account with a role in the project `default`."""
+    link = running.json("user", "add", name)["link"]
+    running.shoal("project", "member", "set", name, role, "--project", "default")
+    page = open_page("/login", as_admin=False)
+    page.goto(f"{running.url}/login?link={link}")
+    page.get_by_role("button", name="Log in").click()
+    page.wait_for_url(f"{running.url}/")
+    return page
+
+
 @pytest.fixture
 def page(open_page: OpenPage) -> Page:
     """The first page."""

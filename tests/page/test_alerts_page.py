@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.alert.receivers import HttpReceiver, http_receiver
-from tests.page.conftest import OpenPage, Seen
+from tests.page.conftest import OpenPage, Seen, log_in_as
 from tests.page.running import RunningShoal
 
 WORKFLOWS = """
@@ -216,12 +216,7 @@ def test_a_rule_about_a_workflow_that_is_gone_says_so(open_page: OpenPage, runni
 
 
 def test_who_may_only_see_reads_why_a_button_cannot_be_pressed(open_page: OpenPage, running: RunningShoal) -> None:
-    link = running.json("user", "add", "vera")["link"]
-    running.shoal("project", "member", "set", "vera", "VIEWER", "--project", "default")
-    page = open_page("/login", as_admin=False)
-    page.goto(f"{running.url}/login?link={link}")
-    page.get_by_role("button", name="Log in").click()
-    page.wait_for_url(f"{running.url}/")
+    page = log_in_as(open_page, running, "vera", "VIEWER")
     for tab, button in (("rules", "New rule"), ("channels", "New channel"), ("silences", "New silence")):
         page.goto(f"{running.url}/alerts?tab={tab}")
         expect(page.get_by_role("button", name=button)).to_have_attribute("aria-disabled", "true")

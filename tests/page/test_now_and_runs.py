@@ -10,6 +10,8 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.page.conftest import OpenPage
 from tests.page.running import RunningShoal
+from tests.page.screenshots import LAPTOP
+from tests.page.test_accessibility import PHONE
 
 FAILING = """
 name: failing
@@ -205,10 +207,63 @@ def test_a_view_is_saved_and_removed(open_page: OpenPage) -> None:
 
 
 def test_attempts_on_a_phone_in_chinese(open_page: OpenPage) -> None:
-    page = open_page("/attempts?state=FAILURE", viewport={"width": 390, "height": 844}, locale="zh-CN")
+    page = open_page("/attempts?state=FAILURE", viewport=PHONE, locale="zh-CN")
     expect(page.get_by_role("heading", name="任务实例")).to_be_visible()
     expect(page.get_by_role("link", name="second").first).to_be_visible()
     assert no_overflow(page)
+
+
+def test_each_person_chooses_the_columns(open_page: OpenPage) -> None:
+    page = open_page("/runs")
+    owner = page.get_by_role("columnheader", name="Owner, slot")
+    cells = page.locator("tbody tr").first.locator("td:visible")
+    expect(owner).to_be_visible()
+    shown = cells.count()
+    page.get_by_role("button", name="Columns").press("Enter")
+    page.get_by_role("checkbox", name="Owner, slot").uncheck()
+    page.get_by_role("checkbox", name="Trigger").press("Space")
+    expect(owner).to_be_hidden()
+    expect(cells).to_have_count(shown - 2)
+    page.reload()
+    expect(page.get_by_role("columnheader", name="Workflow")).to_be_visible()
+    expect(owner).to_be_hidden()
+    expect(cells).to_have_count(shown - 2)
+    page.get_by_role("button", name="Columns").click()
+    page.get_by_role("checkbox", name="Owner, slot").check()
+    expect(owner).to_be_visible()
+
+
+def test_workflows_are_sorted_as_the_address_says(open_page: OpenPage) -> None:
+    page = open_page("/workflows?sort=-name")
+    names, head = page.locator("tbody a.strong"), page.get_by_role("columnheader", name="Name")
+    expect(head).to_have_attribute("aria-sort", "descending")
+    expect(names).to_have_text(["hello", "first", "failing"])
+    head.get_by_role("button").press("Enter")
+    expect(page).to_have_url(re.compile("/workflows$"))
+    expect(head).not_to_have_attribute("aria-sort", "descending")
+    head.get_by_role("button").press("Enter")
+    expect(names).to_have_text(["failing", "first", "hello"])
+    page.reload()
+    expect(head).to_have_attribute("aria-sort", "ascending")
+    expect(names).to_have_text(["failing", "first", "hello"])
+    page.get_by_role("columnheader", name="Usually").get_by_role("button").click()
+    expect(page).to_have_url(re.compile("sort=usually"))
+
+
+@pytest.mark.parametrize(("size", "scheme"), [(LAPTOP, "light"), (PHONE, "dark")])
+def test_now_shows_the_workflows_that_are_watched(open_page: OpenPage, size: dict[str, int], scheme: str) -> None:
+    page = open_page("/workflows", viewport=size, color_scheme=scheme)
+    star = page.get_by_role("button", name="Watch failing")
+    star.press("Enter")
+    expect(star).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("link", name="Now").locator("visible=true").first.click()
+    watched = page.locator("section.panel", has=page.get_by_role("heading", name="Watched"))
+    expect(watched.get_by_role("link", name="failing", exact=True)).to_be_visible()
+    expect(watched.locator(".last a").first).to_be_visible()
+    assert no_overflow(page)
+    page.reload()
+    watched.get_by_role("button", name="Watch failing").click()
+    expect(watched).to_have_count(0)
 
 
 def test_the_sample_is_removed_by_two_clicks(open_page: OpenPage, running: RunningShoal) -> None:

@@ -14,8 +14,6 @@ ONLY_BY_API = {
     "get_readiness": "for load balancers",
     "receive_webhook": "other systems send events to it; the page shows its address",
     "watch_events": "asked for by EventSource, see live/eventSource.ts",
-    "list_approvals": "answered on the command line; the page explains what waits by `explain_run`",
-    "answer_approval": "answered on the command line; the page explains what waits by `explain_run`",
     "sync_workflows": "for those who keep their files in git",
     "get_data_source": "the list has all of it",
     "get_environment": "the list has all of it",

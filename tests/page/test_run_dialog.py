@@ -156,3 +156,30 @@ def test_a_long_name_keeps_its_end_and_its_row_runs_it(open_page: OpenPage, runn
     page.get_by_role("button", name=f"Copy {number}").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == number
+
+
+def test_the_palette_and_a_start_of_several_ask_for_parameters(open_page: OpenPage, running: RunningShoal) -> None:
+    running.apply(
+        "asks.yaml", "{name: asks, params: {day: {type: DATE, required: true}}, tasks: [{name: a, type: FAKE}]}"
+    )
+    running.apply("plain.yaml", "{name: plain, tasks: [{name: a, type: FAKE}]}")
+    page = open_page("/workflows")
+    dialog = page.get_by_role("dialog")
+    day = dialog.get_by_role("textbox", name=re.compile("^day"))
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name="Search runs").fill("asks")
+    page.get_by_role("option", name=re.compile("Run asks now")).click()
+    expect(day).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+
+    for name in ("asks", "plain"):
+        page.get_by_role("checkbox", name=f"Select {name}").check()
+    page.get_by_role("toolbar").get_by_role("button", name="Run", exact=True).click()
+    expect(page.get_by_text("1 run is asked for.")).to_be_visible()
+    day.fill("2026-01-31")
+    day.press("Control+Enter")
+    expect(page.get_by_text("asks runs.")).to_be_visible()
+    expect(dialog).to_have_count(0)
+    expect(page.get_by_role("heading", name="Workflows")).to_be_visible()
+    assert [len(running.json("runs", "--workflow", name)) for name in ("asks", "plain")] == [1, 1]

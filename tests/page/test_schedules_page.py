@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import FilePayload, Page, expect
 
 from tests.accounts.office import PASSWORD
-from tests.page.conftest import OpenPage, Seen
+from tests.page.conftest import OpenPage, Seen, log_in_as
 from tests.page.running import RunningShoal
 
 
@@ -128,22 +128,11 @@ def test_a_shorter_time_for_which_runs_are_kept_is_asked_for_once_more(open_page
     expect(dialog).to_have_count(0)
 
 
-def _log_in(open_page: OpenPage, running: RunningShoal, name: str, role: str) -> Page:
-    """As a new account with a role in the project `default`, which is shown."""
-    link = running.json("user", "add", name)["link"]
-    running.shoal("project", "member", "set", name, role, "--project", "default")
-    page = open_page("/login", as_admin=False)
-    page.goto(f"{running.url}/login?link={link}")
-    page.get_by_role("button", name="Log in").click()
-    page.wait_for_url(f"{running.url}/")
-    page.goto(f"{running.url}/settings/projects?project=default")
-    return page
-
-
 def test_who_may_edit_a_project_reads_that_its_parameters_need_its_owner(
     open_page: OpenPage, running: RunningShoal
 ) -> None:
-    page = _log_in(open_page, running, "edna", "EDITOR")
+    page = log_in_as(open_page, running, "edna", "EDITOR")
+    page.goto(f"{running.url}/settings/projects?project=default")
     panel = page.locator("section", has=page.get_by_role("heading", name="Parameters of default"))
     why = re.compile("needs the role owner")
     expect(panel.get_by_role("button", name="Save")).to_have_attribute("aria-description", why)
@@ -196,7 +185,8 @@ def test_files_of_a_project_are_uploaded_downloaded_replaced_and_deleted(
     expect(binary).to_be_visible()
     expect(beginning).to_be_focused()
     assert [each["path"] for each in running.json("project", "file", "list")] == ["jobs/every.bin"]
-    viewer = _log_in(open_page, running, "vera", "VIEWER")
+    viewer = log_in_as(open_page, running, "vera", "VIEWER")
+    viewer.goto(f"{running.url}/settings/projects?project=default")
     panel = viewer.locator("section", has=viewer.get_by_role("heading", name="Files", exact=True))
     expect(panel.get_by_role("button", name="Download")).to_be_visible()
     expect(panel.get_by_role("button")).to_have_count(1)

@@ -24,6 +24,7 @@ const AGAIN_MS = 30_000;
 
 export const KINDS: readonly AlertKind[] = [
   "RUN_ENDED",
+  "APPROVAL",
   "TASK_TIMEOUT",
   "RUN_TIMEOUT",
   "FAILOVER",

@@ -1,29 +1,19 @@
 import { UnstyledButton } from "@mantine/core";
 import { IconChevronDown } from "@tabler/icons-react";
-import { lazy, Suspense, useState, useSyncExternalStore } from "react";
+import { lazy, Suspense, useState } from "react";
 import { useTranslation } from "react-i18next";
+import { shared } from "@/parts/shared";
 
 const ProjectList = lazy(async () => ({ default: (await import("./ProjectList")).ProjectList }));
 const KEY = "shoal-project";
-const listeners = new Set<() => void>();
-
-/** The project that the pages are about; null = all. Kept in this browser. */
-export function useProject(): string | null {
-  return useSyncExternalStore(
-    (changed) => {
-      listeners.add(changed);
-      return () => listeners.delete(changed);
-    },
-    () => localStorage.getItem(KEY),
-  );
-}
-
-/** Let the pages be about this project; null = all. */
-export function chooseProject(name: string | null): void {
+const project = shared(localStorage.getItem(KEY), (name) => {
   if (name === null) localStorage.removeItem(KEY);
   else localStorage.setItem(KEY, name);
-  for (const each of listeners) each();
-}
+});
+
+/** The project that the pages are about; null = all. Kept in this browser. */
+export const useProject = project.use;
+export const chooseProject = project.set;
 
 /** Chooses the project. The list and what draws it are loaded when it is opened. */
 export function ProjectSwitch() {

@@ -1,10 +1,11 @@
 import { Outlet } from "@tanstack/react-router";
-import { lazy, Suspense, useEffect, useSyncExternalStore } from "react";
+import { lazy, Suspense, useEffect } from "react";
 import { startLive, useTopics } from "@/live/eventSource";
 import { followLogins, useIsSessionOver } from "@/login/session";
 import { Skeleton } from "@/parts/Answer";
 import { Notices } from "@/parts/Notices";
-import { onZone, shownZone } from "@/parts/time";
+import { zone } from "@/parts/time";
+import { RunDialog } from "@/start/RunDialog";
 import { Rail, TabBar } from "./Rail";
 import { Stale } from "./Stale";
 import { TopBar } from "./TopBar";
@@ -23,7 +24,7 @@ export function Shell() {
   useTopics("cluster", "queue");
   const isOver = useIsSessionOver();
   // Another zone changes the text of every time, so everything is rendered again.
-  const zone = useSyncExternalStore(onZone, shownZone);
+  const shownZone = zone.use();
   return (
     <div className="app">
       <a className="skip" href="#page">
@@ -40,11 +41,12 @@ export function Shell() {
             </div>
           }
         >
-          <Outlet key={zone} />
+          <Outlet key={shownZone} />
         </Suspense>
       </main>
       <TabBar />
       <Notices />
+      <RunDialog />
       {isOver && (
         <Suspense fallback={null}>
           <SessionOver />

@@ -25,6 +25,7 @@ export function AttemptTable({ attempts, at, onGo }: Props) {
   return (
     <Table
       className="list attempts"
+      chosenAs="attempts"
       heads={[
         t("task"),
         t("state"),

@@ -5,8 +5,8 @@ import { Skeleton } from "@/parts/Answer";
 import { sayFailure } from "@/parts/notices";
 import { Canvas } from "./Canvas";
 import { CanvasTools } from "./CanvasTools";
-import { arrowsOf, nodesOf, type Words } from "./flow";
-import { connect } from "./model/edits";
+import { arrowsOf, arrowWords, nodesOf, type Words } from "./flow";
+import { draw } from "./model/cases";
 import { changeNote } from "./model/notes";
 import { NODE } from "./model/places";
 import type { Place } from "./model/read";
@@ -75,7 +75,7 @@ export function CanvasSection(props: Props) {
           onReady={acts.setFlow}
           onSelect={onSelect}
           onMoved={acts.move}
-          onConnect={(from, to) => edit((text) => connect(text, from, to))}
+          onConnect={(from, to) => edit((text) => draw(text, from, to))}
           onRefused={(refusal) => sayFailure(new Error(t(refusal.word, refusal.values)))}
           onDelete={acts.remove}
           onDropType={(type, at) => onAdd(type, { x: at.x, y: at.y - NODE.h / 2 })}
@@ -104,8 +104,7 @@ function useNodeWords(): Words {
           ...(wrong > 0 ? [t("problems", { count: wrong })] : []),
         ].join(", "),
       note: (text) => `${t("note")}: ${text}`,
-      arrow: ({ from, to }) => t("arrow", { from, to }),
-      branch: (branch) => t(`branch.${branch}`, { defaultValue: branch }),
+      ...arrowWords(t),
     }),
     [t],
   );

@@ -9,6 +9,7 @@ import { renameTask, setAfter, setField } from "./model/edits";
 import { type Field, fieldsOf } from "./model/fields";
 import { asObject, type Task } from "./model/read";
 import { taskTypes, workflowSchema } from "./queries";
+import { SwitchFields } from "./SwitchFields";
 import type { EditorPart } from "./useEditing";
 
 /** Fields of every task, by what they are about; what it is, comes after and does stands above them. */
@@ -102,7 +103,11 @@ export function TaskFields({ task, graph, editing, problems, isFixed, nameRef, o
         onChange={(after) => editing.edit((text) => setAfter(text, task.name, after))}
       />
       {rule && (isRuled || task.fields.start_when !== undefined) && field(rule, [rule.name], task.fields.start_when)}
-      {params.map((each) => field(each, ["params", each.name], task.params[each.name]))}
+      {task.type === "SWITCH" ? (
+        <SwitchFields task={task} graph={graph} editing={editing} isFixed={isFixed} />
+      ) : (
+        params.map((each) => field(each, ["params", each.name], task.params[each.name]))
+      )}
       {type?.problem && <p className="task-problem">{type.problem}</p>}
       {GROUPS.map(({ word, fields }) => {
         const shown = fields.flatMap((name) => common.find((each) => each.name === name) ?? []);

@@ -46,12 +46,14 @@ export const TaskNode = memo(function TaskNode({ data }: NodeProps<TaskNodeType>
   );
 });
 
+const DETAIL_MAX = 80;
+
 /** The one parameter that tells tasks of a type apart. */
 function detailOf(task: Task): string {
   const { params } = task;
   if (task.type === "SWITCH") return String((Array.isArray(params.cases) ? params.cases.length : 0) + 1);
-  for (const field of ["datasource", "workflow", "method", "image", "main_class"])
-    if (typeof params[field] === "string") return params[field];
+  for (const field of ["datasource", "workflow", "method", "image", "main_class", "text"])
+    if (typeof params[field] === "string") return params[field].slice(0, DETAIL_MAX);
   if (task.type === "WAIT") return Object.keys(asObject(params.for))[0] ?? "";
   if (task.type === "DEPENDENT") {
     const [group] = Array.isArray(params.groups) ? params.groups : [];

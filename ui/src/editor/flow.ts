@@ -1,10 +1,11 @@
 /** The graph of a text as nodes and arrows of the canvas. */
 import { type Edge as FlowEdge, MarkerType } from "@xyflow/react";
+import type { TFunction } from "i18next";
 import type { Shape } from "@/graph/arrange";
 import { type Change, edgeKey } from "./model/compare";
 import { NODE } from "./model/places";
 import type { Problem } from "./model/problems";
-import type { Edge, Graph, Place, Task } from "./model/read";
+import type { Branch, Edge, Graph, Place, Task } from "./model/read";
 import type { NoteNodeType } from "./NoteNode";
 import type { TaskNodeType } from "./TaskNode";
 
@@ -14,7 +15,22 @@ export interface Words {
   task(task: Task, problems: number): string;
   note(text: string): string;
   arrow(edge: Edge): string;
-  branch(name: string): string;
+  branch(branch: Branch): string;
+}
+
+const CONDITION_MAX = 28;
+
+/** What arrows are called, and what stands at those of a branch. */
+export function arrowWords(t: TFunction): Pick<Words, "arrow" | "branch"> {
+  const branch = (of: Branch) => ("when" in of ? of.when : t(`editor:branch.${of.word}`));
+  return {
+    arrow: ({ from, to, branch: of }) =>
+      of === undefined ? t("editor:arrow", { from, to }) : t("editor:arrowIf", { from, to, branch: branch(of) }),
+    branch: (of) => {
+      const said = branch(of);
+      return said.length > CONDITION_MAX ? `${said.slice(0, CONDITION_MAX)}…` : said;
+    },
+  };
 }
 
 /** What the arranger needs of a graph. */

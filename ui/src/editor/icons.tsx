@@ -15,6 +15,7 @@ import {
   IconSquares,
   IconTerminal2,
   IconTestPipe,
+  IconUserCheck,
   type TablerIcon,
 } from "@tabler/icons-react";
 
@@ -34,6 +35,7 @@ const OF_TYPE: Record<string, TablerIcon> = {
   DEPENDENT: IconHourglass,
   SWITCH: IconGitBranch,
   CONDITIONS: IconGitFork,
+  APPROVAL: IconUserCheck,
 };
 
 /** In which order people look for types; plug-ins come after all of them. */

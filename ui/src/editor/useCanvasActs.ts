@@ -3,10 +3,11 @@ import { type RefObject, useRef } from "react";
 import { useTranslation } from "react-i18next";
 import { arranged } from "@/graph/arranged";
 import { type CanvasNode, noteId, noteOf, shapeOf, taskId, taskOf } from "./flow";
-import { addTask, disconnect, moveTasks, removeTasks } from "./model/edits";
+import { cut, draw } from "./model/cases";
+import { addTask, moveTasks, removeTasks } from "./model/edits";
 import { addNote, changeNote, removeNotes } from "./model/notes";
 import { free, NODE } from "./model/places";
-import type { Graph, Place } from "./model/read";
+import { type Graph, type Place, read } from "./model/read";
 import type { Editing } from "./useEditing";
 
 type Places = Record<string, Place>;
@@ -40,16 +41,16 @@ export function useCanvasActs({ editing: { edit }, graph, places, root, onSelect
       const place = free({ x: snapped(x - NODE.w / 2), y: snapped(y) }, taken);
       let made = "";
       const isDone = edit((text) => {
-        const found = addTask(moveTasks(text, places), { type, after: after === null ? [] : [after], place });
+        const found = addTask(moveTasks(text, places), { type, place });
         made = found.name;
-        return found.text;
+        return after === null ? found.text : draw(found.text, after, made);
       });
       if (isDone) onSelect([taskId(made)]);
       return isDone;
     },
     move: (moved: Places) => void edit((text) => movedIn(text, places, moved), "move"),
-    remove: (ids: string[], cut: Cut[] = []) => {
-      edit((text) => removedFrom(text, ids, cut));
+    remove: (ids: string[], arrows: Cut[] = []) => {
+      edit((text) => removedFrom(text, ids, arrows));
       if (ids.length > 0) onSelect([]);
     },
     arrange: async () => {
@@ -97,14 +98,17 @@ interface Cut {
 }
 
 /** The text without nodes and arrows. */
-function removedFrom(text: string, ids: string[], cut: Cut[]): string {
+function removedFrom(text: string, ids: string[], arrows: Cut[]): string {
   const names = ids.flatMap((id) => taskOf(id) ?? []);
   const notes = ids.flatMap((id) => noteOf(id) ?? []);
   let next = text;
-  for (const { source, target } of cut) {
+  for (const { source, target } of arrows) {
     const [from, to] = [taskOf(source), taskOf(target)];
-    if (from !== null && to !== null && !names.includes(to)) next = disconnect(next, from, to);
+    if (from !== null && to !== null && !names.includes(to)) next = cut(next, from, to);
   }
+  const edges = names.length > 0 ? (read(text).graph?.edges ?? []) : [];
+  for (const { from, to, branch } of edges)
+    if (branch !== undefined && names.includes(to) && !names.includes(from)) next = cut(next, from, to);
   if (names.length > 0) next = removeTasks(next, names);
   return notes.length > 0 ? removeNotes(next, notes) : next;
 }

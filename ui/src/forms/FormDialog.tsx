@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { Dialog } from "@/parts/Dialog";
 import { IS_MAC } from "@/parts/platform";
+import { Form } from "./Form";
 import { faultBeside } from "./faults";
 import { Refusal } from "./Refusal";
 import { Submit } from "./Submit";
@@ -37,19 +38,7 @@ export function FormDialog({ title, size, verb, why = null, sending, fields = []
   const { isFirst, color, isCheckedByServer, children } = props;
   return (
     <Dialog onClose={onClose} {...(size !== undefined && { size })} title={title} lockScroll={false}>
-      <form
-        className="form"
-        noValidate={isCheckedByServer}
-        onKeyDown={(event) => {
-          if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
-          event.preventDefault();
-          event.currentTarget.requestSubmit();
-        }}
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (why === null && !sending.isPending) sending.mutate();
-        }}
-      >
+      <Form send={why === null && !sending.isPending ? sending.mutate : null} isCheckedByServer={isCheckedByServer}>
         {children}
         <Refusal error={faultBeside(sending.error, ...fields)} />
         <div className="dialog-end">
@@ -64,7 +53,7 @@ export function FormDialog({ title, size, verb, why = null, sending, fields = []
             </span>
           </Submit>
         </div>
-      </form>
+      </Form>
     </Dialog>
   );
 }

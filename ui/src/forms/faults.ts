@@ -14,3 +14,15 @@ export function faultAt(error: Error | null, field: string): string | undefined 
 export function faultBeside(error: Error | null, ...fields: string[]): Error | null {
   return fields.some((field) => faultAt(error, field) !== undefined) ? null : error;
 }
+
+/** Where the API says what is wrong with a parameter. */
+export function pointerOf(name: string): string {
+  return `params/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+}
+
+/** What is wrong with values that were sent, by name. What was typed since is not what was refused. */
+export function faultsOf(error: Error | null, sent: Values | undefined, now: Values) {
+  return (name: string) => (sent?.[name] === now[name] ? faultAt(error, pointerOf(name)) : undefined);
+}
+
+type Values = Readonly<Record<string, unknown>>;

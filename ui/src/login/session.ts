@@ -1,7 +1,7 @@
 /** Who is logged in, in this browser. */
-import { useSyncExternalStore } from "react";
 import { ApiProblem, api, onSessionOver, ROOT, type Schemas, setCsrf } from "@/api/client";
 import { queries } from "@/api/queries";
+import { shared } from "@/parts/shared";
 
 export type Session = Schemas["SessionBegun"];
 export type Me = Schemas["Me"];
@@ -48,37 +48,25 @@ export async function logInAgain(how: Schemas["LogIn"]): Promise<void> {
 }
 
 /** What waits while the session is over; null = it is not. */
-let over: { wait: Promise<void>; end: () => void } | null = null;
-const watchers = new Set<() => void>();
+const over = shared<{ wait: Promise<void>; end: () => void } | null>(null);
 /** How often somebody has logged in again. */
 let logins = 0;
-
-function tell(): void {
-  for (const changed of watchers) changed();
-}
 
 onSessionOver(async () => {
   // A request of before the last login may be answered after it, and so may the question whether there is a session.
   const before = logins;
-  if (over === null && (await read()) !== null) return;
+  if (over.now() === null && (await read()) !== null) return;
   if (logins !== before) return;
-  if (over === null) {
+  if (over.now() === null) {
     const { promise, resolve } = Promise.withResolvers<void>();
-    over = { wait: promise, end: resolve };
-    tell();
+    over.set({ wait: promise, end: resolve });
   }
-  return over.wait;
+  return over.now()?.wait;
 });
 
 /** Whether the session was found to be over, and nobody has logged in since. */
 export function useIsSessionOver(): boolean {
-  return useSyncExternalStore(
-    (changed) => {
-      watchers.add(changed);
-      return () => watchers.delete(changed);
-    },
-    () => over !== null,
-  );
+  return over.use() !== null;
 }
 
 async function goOnAs(session: Session): Promise<void> {
@@ -87,9 +75,8 @@ async function goOnAs(session: Session): Promise<void> {
   if (before !== null && before.account !== session.account) return location.reload();
   known = Promise.resolve(session);
   logins += 1;
-  over?.end();
-  over = null;
-  tell();
+  over.now()?.end();
+  over.set(null);
   await queries.invalidateQueries();
 }
 

@@ -1,5 +1,12 @@
 import { Button } from "@mantine/core";
-import { IconAlignLeft, IconQuestionMark, IconRotateClockwise, IconTool, IconTrash } from "@tabler/icons-react";
+import {
+  IconAlignLeft,
+  IconMessage,
+  IconQuestionMark,
+  IconRotateClockwise,
+  IconTool,
+  IconTrash,
+} from "@tabler/icons-react";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
@@ -10,16 +17,17 @@ import { useMay } from "@/login/rights";
 import { RunLink } from "@/parts/Links";
 import { say, sayFailure } from "@/parts/notices";
 import { Mark } from "@/parts/State";
-import { Ago } from "@/parts/Time";
+import { Ago, Moment } from "@/parts/Time";
 import { duration } from "@/parts/time";
 import type { Need } from "./needs";
-import type { FailedRun, LateRun, LateSchedule, Refused } from "./queries";
+import type { Asked, FailedRun, LateRun, LateSchedule, Refused } from "./queries";
 
 /** One thing that needs a person. */
 export function NeedItem({ need }: { need: Need }) {
   if (need.kind === "failed") return <Failed run={need.of} />;
   if (need.kind === "lateRun") return <Late run={need.of} />;
   if (need.kind === "lateSchedule") return <Missed schedule={need.of} />;
+  if (need.kind === "asked") return <Question asked={need.of} />;
   return <RefusedCommand command={need.of} />;
 }
 
@@ -30,7 +38,7 @@ interface FrameProps {
   at: string | null;
   why?: string | null | undefined;
   isOutput?: boolean;
-  remark?: string;
+  remark?: ReactNode;
   children: ReactNode;
 }
 
@@ -163,6 +171,37 @@ function Missed({ schedule }: { schedule: LateSchedule }) {
       >
         {t("openSchedule")}
       </Button>
+    </Frame>
+  );
+}
+
+function Question({ asked }: { asked: Asked }) {
+  const { t } = useTranslation("now");
+  const { task, run_id: run, task_instance_id: attempt } = asked;
+  return (
+    <Frame
+      state="ASKS"
+      name={<RunLink id={run}>{asked.workflow ?? asked.workflow_code}</RunLink>}
+      what={t("asks", { task, who: asked.answerers })}
+      at={asked.since}
+      why={asked.fault ?? asked.text}
+      remark={
+        asked.due_at != null && (
+          <>
+            {t(`until.${asked.on_timeout}`)} <Moment at={asked.due_at} />
+          </>
+        )
+      }
+    >
+      <Button
+        size="compact-sm"
+        variant={asked.may_answer ? "filled" : "default"}
+        leftSection={<IconMessage size={14} stroke={1.5} />}
+        renderRoot={(props) => <Link {...props} to="/runs/$id" params={{ id: run }} search={{ task, attempt }} />}
+      >
+        {t(asked.may_answer ? "answer" : "look")}
+      </Button>
+      {!asked.may_answer && <span className="mute">{t("mayNotAnswer")}</span>}
     </Frame>
   );
 }

@@ -6,7 +6,7 @@ import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
 import { Dialog } from "@/parts/Dialog";
 import { say, sayFailure } from "@/parts/notices";
-import { useStart } from "@/start/useStart";
+import { useStartOrAsk } from "@/start/useStart";
 
 const TYPED_MS = 300;
 const FILE = "pasted.yaml";
@@ -15,7 +15,7 @@ const FILE = "pasted.yaml";
 export function PasteYaml({ text, onClose }: { text: string; onClose: () => void }) {
   const { t } = useTranslation("now");
   const cache = useQueryClient();
-  const start = useStart();
+  const start = useStartOrAsk();
   const [typed, setTyped] = useState(text);
   const [asked] = useDebouncedValue(typed, TYPED_MS);
   const check = useQuery({
@@ -30,7 +30,7 @@ export function PasteYaml({ text, onClose }: { text: string; onClose: () => void
       void cache.invalidateQueries({ queryKey: ["workflows"] });
       say(t("saved", { names: workflows.map((each) => each.name).join(", ") }));
       const first = workflows[0];
-      if (thenRun && first !== undefined) start.mutate({ code: first.code, name: first.name });
+      if (thenRun && first !== undefined) void start({ code: first.code, name: first.name });
       onClose();
     },
     onError: sayFailure,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { needsOf } from "./needs";
-import type { FailedRun, Refused } from "./queries";
+import type { Asked, FailedRun, Refused } from "./queries";
 
 const failed: FailedRun = {
   id: "7",
@@ -21,13 +21,16 @@ const refused: Refused = {
   type: "STOP",
 };
 
+const asked = { task_instance_id: "4", project: "retail", since: "2026-11-20T10:02:00Z" } as Asked;
+const read = { failed: [failed], lateRuns: [], lateSchedules: [], refused: [refused], asked: [asked] };
+
 describe("needsOf", () => {
   it("mixes the kinds, newest first", () => {
-    const needs = needsOf({ failed: [failed], lateRuns: [], lateSchedules: [], refused: [refused] }, null);
-    expect(needs.map((need) => need.kind)).toEqual(["refused", "failed"]);
+    const needs = needsOf(read, null);
+    expect(needs.map((need) => need.kind)).toEqual(["refused", "failed", "asked"]);
+    expect(needs[2]?.of.id).toBe("4");
   });
   it("keeps to the chosen project", () => {
-    const needs = needsOf({ failed: [failed], lateRuns: [], lateSchedules: [], refused: [refused] }, "retail");
-    expect(needs.map((need) => need.kind)).toEqual(["failed"]);
+    expect(needsOf(read, "retail").map((need) => need.kind)).toEqual(["failed", "asked"]);
   });
 });

@@ -1,30 +1,32 @@
-/** What needs a person, of three kinds in one list. */
-import type { FailedRun, LateRun, LateSchedule, Refused } from "./queries";
+/** What needs a person, of five kinds in one list. */
+import type { Asked, FailedRun, LateRun, LateSchedule, Refused } from "./queries";
 
 export type Need =
-  | { kind: "failed"; at: string; project: string | null; of: FailedRun }
-  | { kind: "lateRun"; at: string; project: string | null; of: LateRun }
-  | { kind: "lateSchedule"; at: string; project: string | null; of: LateSchedule }
-  | { kind: "refused"; at: string; project: string | null; of: Refused };
+  | { kind: "failed"; of: FailedRun }
+  | { kind: "lateRun"; of: LateRun }
+  | { kind: "lateSchedule"; of: LateSchedule }
+  | { kind: "refused"; of: Refused }
+  | { kind: "asked"; of: Asked & { id: string } };
 
-interface Read {
+export interface Read {
   failed: FailedRun[];
   lateRuns: LateRun[];
   lateSchedules: LateSchedule[];
   refused: Refused[];
+  asked: Asked[];
 }
 
 /** All that needs a person in a project (null = in all), newest first. */
-export function needsOf({ failed, lateRuns, lateSchedules, refused }: Read, project: string | null): Need[] {
-  const needs: Need[] = [
-    ...failed.map((of): Need => ({ kind: "failed", at: of.ended_at, project: of.project ?? null, of })),
-    ...lateRuns.map((of): Need => ({ kind: "lateRun", at: of.started_at, project: of.project ?? null, of })),
-    ...lateSchedules.map(
-      (of): Need => ({ kind: "lateSchedule", at: of.due_at ?? "", project: of.project ?? null, of }),
-    ),
-    ...refused.map((of): Need => ({ kind: "refused", at: of.refused_at, project: of.project ?? null, of })),
+export function needsOf({ failed, lateRuns, lateSchedules, refused, asked }: Read, project: string | null): Need[] {
+  const needs: [string, Need][] = [
+    ...failed.map((of): [string, Need] => [of.ended_at, { kind: "failed", of }]),
+    ...lateRuns.map((of): [string, Need] => [of.started_at, { kind: "lateRun", of }]),
+    ...lateSchedules.map((of): [string, Need] => [of.due_at ?? "", { kind: "lateSchedule", of }]),
+    ...refused.map((of): [string, Need] => [of.refused_at, { kind: "refused", of }]),
+    ...asked.map((of): [string, Need] => [of.since, { kind: "asked", of: { ...of, id: of.task_instance_id } }]),
   ];
   return needs
-    .filter((need) => project === null || need.project === project)
-    .sort((one, other) => other.at.localeCompare(one.at));
+    .filter(([, { of }]) => project === null || of.project === project)
+    .sort(([one], [other]) => other.localeCompare(one))
+    .map(([, need]) => need);
 }

@@ -6,6 +6,7 @@ export type FailedRun = Schemas["FailedRunAnswer"];
 export type LateRun = Schemas["LateRun"];
 export type LateSchedule = Schemas["LateSchedule"];
 export type Refused = Schemas["ErrorCommandAnswer"];
+export type Asked = Schemas["WaitingApproval"];
 
 /** The workflow that `shoal up` saves and runs once has always this code. */
 export const SAMPLE = { code: "1001", name: "hello" };
@@ -29,6 +30,12 @@ export const late = queryOptions({
 export const refused = queryOptions({
   queryKey: ["error-commands", "newest"],
   queryFn: () => api.GET("/api/v1/error-commands", { params: { query: { limit: NEED_MAX } } }),
+});
+
+/** What waits for the answer of a person. */
+export const approvals = queryOptions({
+  queryKey: ["needs", "approvals"],
+  queryFn: () => api.GET("/api/v1/approvals", { params: { query: { limit: NEED_MAX } } }),
 });
 
 export const queue = queryOptions({

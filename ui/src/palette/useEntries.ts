@@ -22,7 +22,7 @@ import type { Schemas } from "@/api/client";
 import { chooseProject } from "@/app/ProjectSwitch";
 import { PAGES } from "@/app/Rail";
 import { logOut } from "@/login/session";
-import { useStart } from "@/start/useStart";
+import { useStartOrAsk } from "@/start/useStart";
 import { chooseLanguage, LANGUAGES, type Language } from "@/words/i18n";
 import { type Entry, matching } from "./entries";
 import type { PaletteMode } from "./open";
@@ -46,7 +46,7 @@ export function useEntries(
   typed: string,
 ): { entries: Entry[]; error: Error | null; isReading: boolean } {
   const { t } = useTranslation("palette");
-  const start = useStart();
+  const start = useStartOrAsk();
   const searched = useQuery({ ...found(typed), enabled: mode === "all" && typed !== "" });
   const can = useQuery({ ...startable(typed), enabled: mode === "start" });
   const commands = useCommands();
@@ -57,7 +57,7 @@ export function useEntries(
     name: t("start", { name }),
     about: project,
     icon: IconPlayerPlay,
-    act: () => start.mutate({ code, name }),
+    act: () => void start({ code, name }),
   });
   if (mode === "start") {
     const all = can.data?.items ?? [];

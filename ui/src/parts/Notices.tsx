@@ -1,16 +1,15 @@
 import { CloseButton } from "@mantine/core";
-import { useSyncExternalStore } from "react";
 import { useTranslation } from "react-i18next";
 import { RunLink } from "@/parts/Links";
-import { dismiss, onNotices, shownNotices } from "./notices";
+import { dismiss, notices } from "./notices";
 
 /** The messages about what buttons did, at the lower edge. */
 export function Notices() {
   const { t } = useTranslation("parts");
-  const notices = useSyncExternalStore(onNotices, shownNotices);
+  const shown = notices.use();
   return (
     <div className="notices" aria-live="polite">
-      {notices.map((each) => (
+      {shown.map((each) => (
         <div key={each.id} className="notice" data-failed={each.isFailure} role={each.isFailure ? "alert" : undefined}>
           <i className="st" data-s={each.isFailure ? "FAILURE" : "SUCCESS"} aria-hidden />
           <div className="grow">

@@ -32,6 +32,7 @@ const ALIKE: Record<string, string> = {
   SET_ASIDE: "REFUSED",
   CHECKING: "DELAY_EXECUTION",
   REMOVED: "SKIPPED",
+  ASKS: "WAIT_TO_RUN",
 };
 
 /** The name under which tokens.css has the look of a state. */

@@ -1,6 +1,7 @@
 /** Short messages about what a button did: anything may say one, the frame shows them. */
 import type { ReactNode } from "react";
 import { ApiProblem } from "@/api/client";
+import { shared } from "./shared";
 
 export interface Notice {
   id: number;
@@ -15,19 +16,10 @@ export interface Notice {
 const SHOWN_MS = 8_000;
 const SHOWN_MAX = 4;
 
-let notices: readonly Notice[] = [];
 let last = 0;
-const listeners = new Set<() => void>();
 
 /** The messages that are shown now, oldest first. */
-export function shownNotices(): readonly Notice[] {
-  return notices;
-}
-
-export function onNotices(changed: () => void): () => void {
-  listeners.add(changed);
-  return () => listeners.delete(changed);
-}
+export const notices = shared<readonly Notice[]>([]);
 
 /** Say what happened, for a few seconds. */
 export function say(text: ReactNode, runId: string | null = null): void {
@@ -46,16 +38,11 @@ export function sayIncomplete(text: ReactNode): void {
 }
 
 export function dismiss(id: number): void {
-  change(notices.filter((each) => each.id !== id));
+  notices.set(notices.now().filter((each) => each.id !== id));
 }
 
 function show(notice: Omit<Notice, "id">): number {
   last += 1;
-  change([...notices, { ...notice, id: last }].slice(-SHOWN_MAX));
+  notices.set([...notices.now(), { ...notice, id: last }].slice(-SHOWN_MAX));
   return last;
-}
-
-function change(to: readonly Notice[]): void {
-  notices = to;
-  for (const each of listeners) each();
 }

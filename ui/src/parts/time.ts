@@ -1,30 +1,16 @@
 /** Times and durations as people read them; the zone is the one chosen in the top bar. */
+import { shared } from "./shared";
+
 const MINUTE = 60;
 const HOUR = 3600;
 const DAY = 86_400;
 
 // Pure parts are tested where there is no browser.
-let zone = globalThis.localStorage?.getItem("shoal-zone") ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
+const here = globalThis.localStorage?.getItem("shoal-zone") ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-/** The time zone in which times are shown. */
-export function shownZone(): string {
-  return zone;
-}
-
-const zoneWatchers = new Set<() => void>();
-
-/** Show times in this zone from now on, in this browser. */
-export function chooseZone(name: string): void {
-  zone = name;
-  localStorage.setItem("shoal-zone", name);
-  for (const each of zoneWatchers) each();
-}
-
-/** Call this when another zone is chosen, until the returned function is called. */
-export function onZone(changed: () => void): () => void {
-  zoneWatchers.add(changed);
-  return () => zoneWatchers.delete(changed);
-}
+/** The time zone in which times are shown, kept in this browser. */
+export const zone = shared(here, (name) => localStorage.setItem("shoal-zone", name));
+export const shownZone = zone.now;
 
 /** A duration in seconds: `0.4 s`, `12 s`, `4 m 12 s`, `2 h 05 m`, `3 d 4 h`. */
 export function duration(seconds: number): string {
@@ -42,7 +28,7 @@ export function moment(at: string | Date, language: string, now = new Date()): s
   const date = typeof at === "string" ? new Date(at) : at;
   const isToday = dayOf(date) === dayOf(now);
   return new Intl.DateTimeFormat(language, {
-    timeZone: zone,
+    timeZone: zone.now(),
     hour: "2-digit",
     minute: "2-digit",
     hourCycle: "h23",
@@ -54,7 +40,7 @@ export function moment(at: string | Date, language: string, now = new Date()): s
 /** `14:02`, for axes and ranges; with the day where a range has several. */
 export function clock(at: string | number, language: string, hasDays = false): string {
   return new Intl.DateTimeFormat(language, {
-    timeZone: zone,
+    timeZone: zone.now(),
     hour: "2-digit",
     minute: "2-digit",
     hourCycle: "h23",
@@ -64,7 +50,7 @@ export function clock(at: string | number, language: string, hasDays = false): s
 
 /** The whole moment with its zone, for the pointer. */
 export function exactMoment(at: string, language: string): string {
-  return new Intl.DateTimeFormat(language, { timeZone: zone, dateStyle: "full", timeStyle: "long" }).format(
+  return new Intl.DateTimeFormat(language, { timeZone: zone.now(), dateStyle: "full", timeStyle: "long" }).format(
     new Date(at),
   );
 }
@@ -80,13 +66,13 @@ export function zonedTime(typed: string): string | null {
 
 /** How far the shown zone is ahead of UTC at a moment, in milliseconds. */
 function offsetAt(at: number): number {
-  const parts = new Intl.DateTimeFormat("sv", { timeZone: zone, dateStyle: "short", timeStyle: "medium" });
+  const parts = new Intl.DateTimeFormat("sv", { timeZone: zone.now(), dateStyle: "short", timeStyle: "medium" });
   return Date.parse(`${parts.format(at).replace(" ", "T")}Z`) - Math.floor(at / 1000) * 1000;
 }
 
 /** The day in the shown zone, as 2026-11-20. */
 export function dayOf(date: Date): string {
-  return new Intl.DateTimeFormat("sv", { timeZone: zone, dateStyle: "short" }).format(date);
+  return new Intl.DateTimeFormat("sv", { timeZone: zone.now(), dateStyle: "short" }).format(date);
 }
 
 /** A count with thin gaps: `1 284`. */

@@ -127,7 +127,7 @@ function Body({ tab }: { tab: Tab }) {
       </div>
       <div className="side">
         <WhyPanel />
-        {focus !== null && (
+        {focus !== null && focus.last?.type !== "APPROVAL" && (
           <Suspense fallback={null}>
             <LogPane key={focus.name} task={focus} isTall={false} />
           </Suspense>

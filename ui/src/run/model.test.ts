@@ -49,6 +49,13 @@ describe("tasks of a run", () => {
     expect(focusOf(tasks)?.name).toBe("c");
   });
 
+  it("are looked at where one asks somebody, before those that run", () => {
+    const runs = attempt("e", "RUNNING_EXECUTION", null);
+    const asks = attempt("d", "RUNNING_EXECUTION", null, { type: "APPROVAL" });
+    const of = (...tasks: Attempt[]) => focusOf(tasksOf({ tasks, not_begun: [] } as unknown as RunPage))?.name;
+    expect([of(asks, runs), of(runs), of(asks, attempt("c", "FAILURE", null))]).toEqual(["d", "e", "c"]);
+  });
+
   it("have a critical path along what was waited for last", () => {
     expect([...criticalPath(tasks)]).toEqual(["c", "a"]);
   });

@@ -24,6 +24,11 @@ export function isLivingStream(task: TaskView): boolean {
   return task.last?.is_stream === true && task.last.ended_at == null;
 }
 
+/** Whether a task waits for the answer of a person. */
+export function asksSomebody({ state, last }: TaskView): boolean {
+  return state === "RUNNING_EXECUTION" && last?.type === "APPROVAL";
+}
+
 /** The tasks in the order of the definition. */
 export function tasksOf(run: RunPage): TaskView[] {
   const attempts = Map.groupBy(run.tasks, (attempt) => attempt.name);
@@ -82,13 +87,11 @@ export function passes(state: string): boolean {
   return ["DELAY_EXECUTION", "QUEUED", "DISPATCH", "RUNNING_EXECUTION"].includes(state);
 }
 
-/** The task that a reader most likely came for: what failed, then what waits to be tried again, waits, or runs. */
+/** The task that a reader most likely came for: what failed or asks, then what waits to be tried again, waits, or runs. */
 export function focusOf(tasks: TaskView[]): TaskView | null {
-  for (const wanted of [FAILED, ["DELAY_EXECUTION"], ["QUEUED"], ["RUNNING_EXECUTION", "DISPATCH"], PASSED]) {
-    const found = tasks.findLast((task) => wanted.includes(task.state));
-    if (found !== undefined) return found;
-  }
-  return null;
+  const of = (states: string[]) => tasks.findLast((task) => states.includes(task.state));
+  const later = [["DELAY_EXECUTION"], ["QUEUED"], ["RUNNING_EXECUTION", "DISPATCH"], PASSED];
+  return of(FAILED) ?? tasks.find(asksSomebody) ?? later.map(of).find((found) => found !== undefined) ?? null;
 }
 
 /** Seconds until an attempt that waits for a time is queued; null = it waits for none. */

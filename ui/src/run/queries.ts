@@ -62,6 +62,16 @@ export function whyOf(id: string, task: string | null) {
   };
 }
 
+const ASKED_MAX = 1000;
+
+/** What its tasks ask people. Read again with the answer why. */
+export function askedBy(id: string) {
+  return {
+    queryKey: ["why", id, "approvals"],
+    queryFn: () => api.GET("/api/v1/approvals", { params: { query: { run: id, limit: ASKED_MAX } } }),
+  };
+}
+
 /** A version of a workflow; undefined = the newest. */
 export function specOf(code: string, version: number | undefined) {
   return {

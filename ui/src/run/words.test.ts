@@ -27,6 +27,11 @@ test("a task is skipped for the branch it is on, or for its start rule", () => {
   expect(inShort(byItself, t, "", 0, 0)).toBe("no orders today");
 });
 
+test("an approval says that it waits for an answer, and how long", () => {
+  const last = { state: "RUNNING_EXECUTION", type: "APPROVAL", started_at: "1970-01-01T00:00:00Z" };
+  expect(inShort({ state: last.state, last } as TaskView, t, "", 0, 60_000)).toBe("short.asks 1 m 00 s");
+});
+
 test("a task with elements says how many are done", () => {
   const told = ((key: string, values: object) => `${key} ${Object.values(values)}`) as unknown as TFunction;
   const last = { state: "RUNNING_EXECUTION", elements: { done: 37, total: 100 } };

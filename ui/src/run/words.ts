@@ -1,7 +1,7 @@
 /** A task in a few words: what it did, does, or waits for. */
 import type { TFunction } from "i18next";
 import { count, duration } from "@/parts/time";
-import { dueIn, type TaskView } from "./model";
+import { asksSomebody, dueIn, type TaskView } from "./model";
 
 const WORDS: Record<string, string> = { RETRY: "short.retry", LOOK: "short.look" };
 
@@ -30,6 +30,7 @@ export function inShort(task: TaskView, t: TFunction, node: string, readAt: numb
       const ran = last.started_at ? duration((now - Date.parse(last.started_at)) / 1000) : "";
       if (last.elements)
         return t("short.elements", { done: count(last.elements.done), total: count(last.elements.total) });
+      if (asksSomebody(task)) return t("short.asks", { time: ran });
       const percent = last.progress ? `${Math.round(last.progress.percent)} %` : ran;
       return last.left_s ? t("short.left", { percent, time: duration(last.left_s) }) : `${percent} · ${node}`;
     }

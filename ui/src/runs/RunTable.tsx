@@ -37,6 +37,7 @@ export function RunTable({ runs, selection, onSelect, at, onGo }: Props) {
   return (
     <Table
       className="list runs"
+      chosenAs="runs"
       heads={[
         <th key="select">
           <input

@@ -13,7 +13,7 @@ import { useRowKeys } from "@/lists/useRowKeys";
 import "@/lists/lists.css";
 import { useTopics } from "@/live/eventSource";
 import { useMay } from "@/login/rights";
-import { openPalette } from "@/palette/open";
+import { palette } from "@/palette/open";
 import { BulkBar } from "./BulkBar";
 import { BulkDialog } from "./BulkDialog";
 import { ExportMenu } from "./ExportMenu";
@@ -76,7 +76,7 @@ export function RunsPage() {
         onHelp={setIsHelp}
       >
         <ExportMenu filter={filter} />
-        <Button size="xs" leftSection={<IconPlayerPlay size={14} stroke={1.5} />} onClick={() => openPalette("start")}>
+        <Button size="xs" leftSection={<IconPlayerPlay size={14} stroke={1.5} />} onClick={() => palette.set("start")}>
           {t("start")}
         </Button>
       </ListHead>

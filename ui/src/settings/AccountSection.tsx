@@ -11,7 +11,7 @@ import { ZoneSelect } from "@/forms/ZoneSelect";
 import { me } from "@/login/session";
 import { Answer } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
-import { chooseZone, shownZone } from "@/parts/time";
+import { zone } from "@/parts/time";
 import { chooseLanguage, LANGUAGES, type Language } from "@/words/i18n";
 import { END_TOKENS, EndTokens } from "./EndTokens";
 import { Sessions } from "./Sessions";
@@ -20,6 +20,7 @@ import { Tokens } from "./Tokens";
 /** Oneself: how the page looks here, password, sessions, tokens. */
 export function AccountSection() {
   const { t, i18n } = useTranslation("settings");
+  const shownZone = zone.use();
   const who = useQuery(me);
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   return (
@@ -46,7 +47,7 @@ export function AccountSection() {
               onChange={(scheme) => setColorScheme(scheme as typeof colorScheme)}
             />
           </div>
-          <ZoneSelect label={t("zone")} value={shownZone()} onChange={chooseZone} />
+          <ZoneSelect label={t("zone")} value={shownZone} onChange={zone.set} />
         </div>
       </Panel>
       <Answer of={who}>

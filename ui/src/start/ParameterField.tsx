@@ -2,7 +2,32 @@ import { ActionIcon, PasswordInput, Select, Switch, Textarea, TextInput } from "
 import { IconArrowBackUp } from "@tabler/icons-react";
 import type { TFunction } from "i18next";
 import { useTranslation } from "react-i18next";
-import { choicesOf, inputOf, type Parameter } from "./parameters";
+import { choicesOf, type Given, inputOf, type Parameter } from "./parameters";
+
+interface AllProps {
+  parameters: Parameter[];
+  /** As they were typed. */
+  typed: Given["typed"];
+  /** What is wrong with one of them. */
+  faultOf: (name: string) => string | undefined;
+  /** Whether the first one gets the focus when the dialog opens. */
+  hasFocus?: boolean;
+  onChange: (typed: Given["typed"]) => void;
+}
+
+/** A field for each parameter, as its type asks for, filled with its default. */
+export function ParameterFields({ parameters, typed, faultOf, hasFocus = false, onChange }: AllProps) {
+  return parameters.map((each, place) => (
+    <ParameterField
+      key={each.name}
+      parameter={each}
+      typed={typed[each.name]}
+      error={faultOf(each.name)}
+      isFirst={hasFocus && place === 0}
+      onChange={(value) => onChange({ ...typed, [each.name]: value })}
+    />
+  ));
+}
 
 interface Props {
   parameter: Parameter;
@@ -14,8 +39,7 @@ interface Props {
   onChange: (typed: string | undefined) => void;
 }
 
-/** One parameter of a start, as its type asks for, filled with its default. */
-export function ParameterField({ parameter, typed, error, isFirst, onChange }: Props) {
+function ParameterField({ parameter, typed, error, isFirst, onChange }: Props) {
   const { t } = useTranslation("start");
   const { name, standard, min, max } = parameter;
   const input = inputOf(parameter);

@@ -1,13 +1,15 @@
 import { lazy, Suspense } from "react";
-import type { Props } from "./RunForm";
+import { useAsked } from "./asking";
 
 const RunForm = lazy(async () => ({ default: (await import("./RunForm")).RunForm }));
 
-/** Asks with what a workflow is started, starts it, and shows the run. */
-export function RunDialog(props: Props) {
+/** Asks with what a workflow is started, starts it, and shows the run. In the frame: who asks for it may be gone. */
+export function RunDialog() {
+  const [first] = useAsked();
+  if (first === undefined) return null;
   return (
     <Suspense fallback={null}>
-      <RunForm {...props} />
+      <RunForm key={first.code} {...first} />
     </Suspense>
   );
 }

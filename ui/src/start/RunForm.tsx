@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";
 import { FormDialog } from "@/forms/FormDialog";
-import { faultAt } from "@/forms/faults";
+import { faultsOf, pointerOf } from "@/forms/faults";
 import { Pairs, pairsOf, valuesOf } from "@/forms/Pairs";
 import { StartFields } from "@/forms/StartFields";
 import { OPTIONS, optionsOf, sentOptions } from "@/forms/startOptions";
@@ -17,39 +17,29 @@ import { specOf } from "@/run/queries";
 import { runsPage } from "@/runs/queries";
 import { runFilterOf } from "@/runs/runFilter";
 import { projectOf } from "@/settings/queries";
-import { ParameterField } from "./ParameterField";
+import { type Asked, askNext, askNoMore } from "./asking";
+import { ParameterFields } from "./ParameterField";
 import { type Given, givenBy, type Parameter, parametersOf, valuesGiven } from "./parameters";
 import { useStart } from "./useStart";
-import "@/forms/forms.css";
-
-export interface Props {
-  code: string;
-  name: string;
-  /** Another version than the newest. */
-  version?: number;
-  /** The values with which the fields begin; those of the workflow otherwise. */
-  values?: Record<string, string>;
-  onClose: () => void;
-}
 
 type Content = Schemas["WorkflowContentAnswer"];
 
 /** Reads what the fields are made of. Nothing is shown until then: a dialog gives the focus to a field as it opens. */
-export function RunForm(props: Props) {
+export function RunForm(props: Asked) {
   const content = useQuery(specOf(props.code, props.version));
   const project = useQuery({ ...projectOf(content.data?.project ?? ""), enabled: content.data !== undefined });
   if (content.data !== undefined && project.isFetched)
     return <Fields {...props} content={content.data} shared={project.data?.params ?? {}} />;
   if (content.error === null) return null;
   return (
-    <Dialog onClose={props.onClose} title={props.name}>
+    <Dialog onClose={askNoMore} title={props.name}>
       <Failure error={content.error} again={() => void content.refetch()} />
     </Dialog>
   );
 }
 
 /** The fields: `shared` are the parameters of the project, which every run has. */
-function Fields({ code, name, version, values = {}, onClose, content, shared }: Props & FieldsProps) {
+function Fields({ code, name, version, values = {}, stays, content, shared }: Asked & FieldsProps) {
   const { t } = useTranslation("start");
   const parameters = parametersOf(content.spec);
   const formOf = ({ typed, others }: Given) => ({ typed, others: pairsOf(others) });
@@ -63,19 +53,15 @@ function Fields({ code, name, version, values = {}, onClose, content, shared }: 
     date: "",
     time: "",
   }));
-  const start = useStart(() => undefined, onClose);
+  const start = useStart(() => undefined, askNext);
   const field = fieldsOf(start.error);
   const others = valuesOf(form.others);
   const params = { ...valuesGiven(parameters, form.typed), ...others };
-  // What was typed since is not what was refused.
-  const faultOf = (parameter: string) =>
-    start.variables?.body?.params?.[parameter] === params[parameter]
-      ? faultAt(start.error, pointerOf(parameter))
-      : undefined;
+  const faultOf = faultsOf(start.error, start.variables?.body?.params, params);
   const send = () => {
     const date = form.date === "" || form.time === "" ? form.date : `${form.date}T${form.time}`;
     const body = { ...sentOptions(form), params, ...(version !== undefined && { version }), ...(date && { date }) };
-    start.mutate({ code, name, body });
+    start.mutate({ code, name, stays, body });
   };
   const all = [...parameters.map((each) => each.name), ...Object.keys(others)];
   return (
@@ -96,18 +82,15 @@ function Fields({ code, name, version, values = {}, onClose, content, shared }: 
           {...{ parameters, shared }}
         />
       }
-      onClose={onClose}
+      onClose={askNoMore}
     >
-      {parameters.map((each, place) => (
-        <ParameterField
-          key={each.name}
-          parameter={each}
-          typed={form.typed[each.name]}
-          error={faultOf(each.name)}
-          isFirst={place === 0}
-          onChange={(value) => change({ typed: { ...form.typed, [each.name]: value } })}
-        />
-      ))}
+      <ParameterFields
+        parameters={parameters}
+        typed={form.typed}
+        faultOf={faultOf}
+        hasFocus
+        onChange={(typed) => change({ typed })}
+      />
       <Pairs
         label={parameters.length > 0 ? t("others") : t("noParameters")}
         {...field("others")}
@@ -158,9 +141,4 @@ function TakeLast({ name, content, parameters, shared, params, onTake }: LastPro
       </span>
     </Button>
   );
-}
-
-/** Where the API says what is wrong with a parameter. */
-function pointerOf(name: string): string {
-  return `params/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }

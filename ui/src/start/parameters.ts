@@ -25,21 +25,28 @@ const TRUTH = /^(true|false)$/i;
 export function parametersOf(spec: Spec): Parameter[] {
   const { params = {}, declared = {}, secrets = [] } = spec;
   const names = [...new Set([...Object.keys(params), ...Object.keys(declared), ...secrets])].sort();
-  const found = names.map((name) => {
-    const said = declared[name];
-    const type = secrets.includes(name) ? "SECRET" : (said?.type ?? "VARCHAR");
-    return {
-      name,
-      type,
-      choices: said?.enum ?? [],
-      standard: type === "SECRET" ? undefined : params[name],
-      isRequired: said?.required ?? false,
-      description: said?.description ?? "",
-      min: said?.min ?? undefined,
-      max: said?.max ?? undefined,
-    };
-  });
+  const found = names.map((name) =>
+    secrets.includes(name)
+      ? parameterOf(name, { ...declared[name], type: "SECRET" })
+      : parameterOf(name, declared[name], params[name]),
+  );
   return [...found.filter((each) => each.isRequired), ...found.filter((each) => !each.isRequired)];
+}
+
+type Declared = Partial<Omit<Schemas["FieldAsked"], "name" | "value" | "allowed">>;
+
+/** A parameter by what is declared of it, and its default. */
+export function parameterOf(name: string, said: Declared = {}, standard?: string): Parameter {
+  return {
+    name,
+    type: said.type ?? "VARCHAR",
+    choices: said.enum ?? [],
+    standard,
+    isRequired: said.required ?? false,
+    description: said.description ?? "",
+    min: said.min ?? undefined,
+    max: said.max ?? undefined,
+  };
 }
 
 /** How a value is entered. A default that a simpler field cannot show, such as `$[yyyy-MM-dd]`, is a text. */

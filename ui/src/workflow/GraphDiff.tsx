@@ -2,7 +2,7 @@ import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import { Canvas } from "@/editor/Canvas";
 import { CanvasTools } from "@/editor/CanvasTools";
-import { arrowsOf, nodesOf, shapeOf } from "@/editor/flow";
+import { arrowsOf, arrowWords, nodesOf, shapeOf } from "@/editor/flow";
 import { compare } from "@/editor/model/compare";
 import { read } from "@/editor/model/read";
 import { useArranged } from "@/graph/arranged";
@@ -24,8 +24,7 @@ export function GraphDiff({ older, newer }: { older: string; newer: string }) {
     const words = {
       task: (task: { name: string }) => `${task.name}: ${t(`change.${both.found.tasks.get(task.name) ?? "same"}`)}`,
       note: (text: string) => text,
-      arrow: ({ from, to }: { from: string; to: string }) => t("editor:arrow", { from, to }),
-      branch: (branch: string) => t(`editor:branch.${branch}`, { defaultValue: branch }),
+      ...arrowWords(t),
     };
     const graph = { ...both.after, ...both.found.union, notes: [], edges: both.found.union.edges };
     const nodes = nodesOf({

@@ -1,10 +1,8 @@
-import { Button } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { api, match } from "@/api/client";
 import { changedWorkflow, type Head } from "@/editor/queries";
-import { Failure } from "@/parts/Answer";
-import { Dialog } from "@/parts/Dialog";
+import { FormDialog } from "@/forms/FormDialog";
 import { say } from "@/parts/notices";
 import { useWorkflowSearch } from "./search";
 
@@ -26,19 +24,8 @@ export function RollBackDialog({ head, version, onClose }: { head: Head; version
     },
   });
   return (
-    <Dialog onClose={onClose} title={t("rollBackTitle", { version })}>
-      <div className="dialog">
-        <p>{t("rollBackMeans", { version, next: head.version + 1 })}</p>
-        {back.error !== null && <Failure error={back.error} />}
-        <div className="dialog-end">
-          <Button variant="default" onClick={onClose}>
-            {t("cancel")}
-          </Button>
-          <Button data-autofocus loading={back.isPending} onClick={() => back.mutate()}>
-            {t("rollBack")}
-          </Button>
-        </div>
-      </div>
-    </Dialog>
+    <FormDialog title={t("rollBackTitle", { version })} verb={t("rollBack")} sending={back} isFirst onClose={onClose}>
+      <p>{t("rollBackMeans", { version, next: head.version + 1 })}</p>
+    </FormDialog>
   );
 }

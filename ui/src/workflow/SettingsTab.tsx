@@ -7,10 +7,10 @@ import { api, match, ROOT, type Schemas } from "@/api/client";
 import { changedWorkflow, type Head } from "@/editor/queries";
 import type { Editing } from "@/editor/useEditing";
 import { WorkflowFields } from "@/editor/WorkflowFields";
+import { FormDialog } from "@/forms/FormDialog";
 import { useMay } from "@/login/rights";
 import { Act } from "@/parts/Act";
-import { Answer, Failure } from "@/parts/Answer";
-import { Dialog } from "@/parts/Dialog";
+import { Answer } from "@/parts/Answer";
 import { WorkflowLink } from "@/parts/Links";
 import { say, sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
@@ -158,30 +158,21 @@ function EndPanel({ head, project }: { head: Head; project: string }) {
         </div>
       </div>
       {isAsking && (
-        <Dialog onClose={() => setIsAsking(false)} title={t("deleteTitle", { name: head.name })}>
-          <div className="dialog">
-            <TextInput
-              data-autofocus
-              label={t("typeName", { name: head.name })}
-              value={typed}
-              onChange={(event) => setTyped(event.currentTarget.value)}
-            />
-            {end.error !== null && <Failure error={end.error} />}
-            <div className="dialog-end">
-              <Button variant="default" onClick={() => setIsAsking(false)}>
-                {t("cancel")}
-              </Button>
-              <Act
-                color="coral"
-                loading={end.isPending}
-                why={typed === head.name ? null : t("typeName", { name: head.name })}
-                onClick={() => end.mutate()}
-              >
-                {t("delete")}
-              </Act>
-            </div>
-          </div>
-        </Dialog>
+        <FormDialog
+          title={t("deleteTitle", { name: head.name })}
+          verb={t("delete")}
+          color="coral"
+          why={typed === head.name ? null : t("typeName", { name: head.name })}
+          sending={end}
+          onClose={() => setIsAsking(false)}
+        >
+          <TextInput
+            data-autofocus
+            label={t("typeName", { name: head.name })}
+            value={typed}
+            onChange={(event) => setTyped(event.currentTarget.value)}
+          />
+        </FormDialog>
       )}
     </Panel>
   );

@@ -11,8 +11,9 @@ import { Act } from "@/parts/Act";
 import { LastRuns } from "@/parts/LastRuns";
 import { say, sayFailure } from "@/parts/notices";
 import { duration } from "@/parts/time";
-import { RunDialog } from "@/start/RunDialog";
+import { askToRun } from "@/start/asking";
 import { useNoRun } from "@/start/useNoRun";
+import { StarIt } from "@/workflows/StarIt";
 import { ClashStrip } from "./ClashStrip";
 import { PublishDialog } from "./PublishDialog";
 import { lastRunsOf } from "./queries";
@@ -32,7 +33,6 @@ interface Props {
 export function WorkflowHead({ project, name, tab, editing, draft, mayEdit }: Props) {
   const { t } = useTranslation("workflow");
   const [isClashSeen, setIsClashSeen] = useState(false);
-  const [isStarting, setIsStarting] = useState(false);
   const source = isGone(draft.source.error) ? undefined : draft.source.data;
   const head = source?.head ?? null;
   const noRun = useNoRun(project, head?.release_state);
@@ -46,6 +46,7 @@ export function WorkflowHead({ project, name, tab, editing, draft, mayEdit }: Pr
           </Link>{" "}
           / {name}
         </h1>
+        {head !== null && <StarIt workflow={{ code: head.code, project, name }} />}
         {source !== undefined && <Tags source={source} draft={draft} />}
         <LastRunsOf code={head?.code} />
         <div className="workflow-acts">
@@ -71,7 +72,7 @@ export function WorkflowHead({ project, name, tab, editing, draft, mayEdit }: Pr
             variant="default"
             leftSection={<IconPlayerPlay size={14} aria-hidden />}
             why={noRun}
-            onClick={() => setIsStarting(true)}
+            onClick={() => head !== null && askToRun({ code: head.code, name })}
           >
             {t("run")}
           </Act>
@@ -104,7 +105,6 @@ export function WorkflowHead({ project, name, tab, editing, draft, mayEdit }: Pr
       {draft.clash !== null && mayEdit && (
         <ClashStrip clash={draft.clash} draft={draft} text={editing.text} isSeen={isClashSeen} onSee={setIsClashSeen} />
       )}
-      {isStarting && head !== null && <RunDialog code={head.code} name={name} onClose={() => setIsStarting(false)} />}
     </header>
   );
 }

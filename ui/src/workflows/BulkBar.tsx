@@ -8,6 +8,8 @@ import { me } from "@/login/session";
 import { Act } from "@/parts/Act";
 import { say, sayFailure } from "@/parts/notices";
 import { saveFile } from "@/parts/saveFile";
+import { askToRun } from "@/start/asking";
+import { withParameters } from "@/start/useStart";
 import { asOneFile } from "./asOneFile";
 import type { Workflow } from "./queries";
 
@@ -25,13 +27,16 @@ export function BulkBar({ selected, onForget }: Props) {
   const act = useMutation({
     mutationFn: async (what: What) => {
       if (what === "export") return { done: await exportAll(selected), failed: [] as string[] };
-      const results = await Promise.allSettled(selected.map((workflow) => doOne(what, workflow)));
+      const asking = what === "run" ? await withParameters(selected) : [];
+      const others = selected.filter((each) => !asking.includes(each));
+      askToRun(...asking.map(({ code, name }) => ({ code, name, stays: true })));
+      const results = await Promise.allSettled(others.map((workflow) => doOne(what, workflow)));
       const failed = results.flatMap((each, at) =>
         each.status === "rejected"
-          ? `${selected[at]?.name}: ${each.reason instanceof Error ? each.reason.message : String(each.reason)}`
+          ? `${others[at]?.name}: ${each.reason instanceof Error ? each.reason.message : String(each.reason)}`
           : [],
       );
-      return { done: selected.length - failed.length, failed };
+      return { done: others.length - failed.length, failed };
     },
     onSuccess: ({ done, failed }, what) => {
       changedWorkflow();

@@ -1,16 +1,15 @@
-import { Button, Select, TextInput } from "@mantine/core";
+import { Select, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Document } from "yaml";
 import { api } from "@/api/client";
 import { queries } from "@/api/queries";
 import { saveDraft } from "@/editor/queries";
+import { FormDialog } from "@/forms/FormDialog";
 import { may } from "@/login/rights";
 import { type Me, me } from "@/login/session";
-import { Failure } from "@/parts/Answer";
-import { Dialog } from "@/parts/Dialog";
 import { projectList } from "@/settings/queries";
 
 /** Begin a workflow: its draft is saved, and opened in the editor. */
@@ -41,43 +40,31 @@ export function NewWorkflow({ project, onClose }: { project: string | undefined;
       void navigate({ to: "/workflows/$project/$name", params: { project: inside, name } });
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
+  const begin = () => {
     const isBad = name === "" || /^\d+$/.test(name) || /^[@-]/.test(name) || name.includes("/");
     setFault(isBad ? t("badName") : null);
     if (!isBad) create.mutate();
   };
   return (
-    <Dialog onClose={onClose} title={t("newTitle")}>
-      <form className="dialog" onSubmit={submit}>
-        <TextInput
-          data-autofocus
-          label={t("name")}
-          description={t("nameHelp")}
-          error={fault}
-          value={typed}
-          onChange={(event) => setTyped(event.currentTarget.value)}
-        />
-        <Select
-          label={t("project")}
-          data={mine ?? []}
-          value={within}
-          allowDeselect={false}
-          onChange={setChosen}
-          searchable
-        />
-        {mine?.length === 0 && <p className="mute">{t("noProject")}</p>}
-        {create.error !== null && <Failure error={create.error} />}
-        <div className="dialog-end">
-          <Button variant="default" onClick={onClose}>
-            {t("cancel")}
-          </Button>
-          <Button type="submit" loading={create.isPending}>
-            {t("create")}
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog title={t("newTitle")} verb={t("create")} sending={{ ...create, mutate: begin }} onClose={onClose}>
+      <TextInput
+        data-autofocus
+        label={t("name")}
+        description={t("nameHelp")}
+        error={fault}
+        value={typed}
+        onChange={(event) => setTyped(event.currentTarget.value)}
+      />
+      <Select
+        label={t("project")}
+        data={mine ?? []}
+        value={within}
+        allowDeselect={false}
+        onChange={setChosen}
+        searchable
+      />
+      {mine?.length === 0 && <p className="mute">{t("noProject")}</p>}
+    </FormDialog>
   );
 }
 

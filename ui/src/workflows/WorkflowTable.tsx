@@ -1,9 +1,10 @@
 import { Checkbox } from "@mantine/core";
 import { IconPlayerPlay } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
-import { Fragment, useState } from "react";
+import { Fragment } from "react";
 import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";
+import { useOrder } from "@/lists/order";
 import { Act } from "@/parts/Act";
 import { cronWords } from "@/parts/cronWords";
 import { LastRuns } from "@/parts/LastRuns";
@@ -11,9 +12,10 @@ import { WorkflowLink } from "@/parts/Links";
 import { Table } from "@/parts/Table";
 import { Moment } from "@/parts/Time";
 import { duration } from "@/parts/time";
-import { RunDialog } from "@/start/RunDialog";
+import { askToRun } from "@/start/asking";
 import { useNoRun } from "@/start/useNoRun";
 import type { Schedule, Workflow } from "./queries";
+import { StarIt } from "./StarIt";
 
 type Bars = Schemas["RunsOfWorkflow"];
 type Draft = Schemas["DraftAnswer"];
@@ -26,6 +28,8 @@ interface Props {
   drafts: ReadonlySet<string>;
   bars: Map<string, Bars>;
   schedules: Schedule[];
+  /** Whether these are all, and not the first page of them. */
+  isWhole: boolean;
   hasProject: boolean;
   selected: ReadonlyMap<string, Workflow>;
   onSelect: (selected: ReadonlyMap<string, Workflow>) => void;
@@ -33,7 +37,7 @@ interface Props {
 
 /** A row for each workflow. */
 export function WorkflowTable(props: Props) {
-  const { items, unpublished, drafts, bars, schedules, hasProject, selected, onSelect } = props;
+  const { items, unpublished, drafts, bars, schedules, isWhole, hasProject, selected, onSelect } = props;
   const { t } = useTranslation("workflows");
   const toggle = (workflow: Workflow) => {
     const next = new Map(selected);
@@ -42,9 +46,18 @@ export function WorkflowTable(props: Props) {
   };
   const isAll = items.length > 0 && items.every((each) => selected.has(each.code));
   const byWorkflow = Map.groupBy(schedules, (each) => each.workflow_code);
+  const [order, sorted] = useOrder(items, {
+    name: (each) => each.name,
+    project: (each) => each.project,
+    usually: (each) => bars.get(each.code)?.usual_s,
+    next: (each) => nextOf(byWorkflow.get(each.code) ?? []),
+    version: (each) => each.version,
+    saved: (each) => each.saved_at,
+  });
   return (
     <Table
       className="workflows"
+      chosenAs="workflows"
       heads={[
         <th key="select" className="check">
           <Checkbox
@@ -56,15 +69,16 @@ export function WorkflowTable(props: Props) {
             onChange={() => onSelect(isAll ? new Map() : new Map(items.map((each) => [each.code, each])))}
           />
         </th>,
-        t("name"),
-        hasProject && t("project"),
+        { by: "name", head: t("name") },
+        hasProject && { by: "project", head: t("project") },
         t("lastRuns"),
-        { num: t("usually") },
+        { by: "usually", head: { num: t("usually") } },
         t("schedule"),
-        { num: t("next") },
-        { num: t("version") },
-        t("savedBy"),
+        { by: "next", head: { num: t("next") } },
+        { by: "version", head: { num: t("version") } },
+        { by: "saved", head: t("savedBy") },
       ]}
+      order={isWhole ? order : undefined}
     >
       {unpublished.map((draft) => (
         <tr key={`${draft.project}/${draft.name}`}>
@@ -74,14 +88,15 @@ export function WorkflowTable(props: Props) {
             <span className="tag draft">{t("newDraft")}</span>
           </td>
           {hasProject && <td className="soft">{draft.project}</td>}
-          <td colSpan={4} className="mute">
-            {t("notPublished")}
-          </td>
+          <td className="mute">{t("notPublished")}</td>
+          <td />
+          <td />
+          <td />
           <td className="num mute">–</td>
           <td />
         </tr>
       ))}
-      {items.map((workflow) => {
+      {(isWhole ? sorted : items).map((workflow) => {
         const own = bars.get(workflow.code);
         return (
           <tr key={workflow.code} aria-selected={selected.has(workflow.code)}>
@@ -95,7 +110,8 @@ export function WorkflowTable(props: Props) {
               />
             </td>
             <td>
-              <WorkflowLink project={workflow.project} name={workflow.name} className="strong" />{" "}
+              <WorkflowLink project={workflow.project} name={workflow.name} className="strong" />
+              <StarIt workflow={workflow} />{" "}
               {workflow.release_state === "OFFLINE" && <span className="tag">{t("offline")}</span>}{" "}
               {drafts.has(`${workflow.project}/${workflow.name}`) && <span className="tag draft">{t("draft")}</span>}{" "}
               {workflow.tags?.map((tag) => (
@@ -112,7 +128,7 @@ export function WorkflowTable(props: Props) {
               ))}
             </td>
             {hasProject && <td className="soft">{workflow.project}</td>}
-            <td className="bars">
+            <td className="of-bars">
               {own !== undefined &&
                 (own.runs.length > 0 ? <LastRuns runs={own.runs} /> : <span className="mute">{t("neverRan")}</span>)}
             </td>
@@ -141,31 +157,37 @@ export function WorkflowTable(props: Props) {
 /** Starts a workflow; in its row where the pointer or the focus is. */
 function RunIt({ workflow: { code, name, project, release_state } }: { workflow: Workflow }) {
   const { t } = useTranslation("start");
-  const [isAsked, setIsAsked] = useState(false);
   return (
-    <>
-      <Act
-        size="compact-xs"
-        variant="default"
-        className="on-hover run-it"
-        aria-label={t("runName", { name })}
-        leftSection={<IconPlayerPlay size={12} aria-hidden />}
-        why={useNoRun(project, release_state)}
-        onClick={() => setIsAsked(true)}
-      >
-        {t("run")}
-      </Act>
-      {isAsked && <RunDialog code={code} name={name} onClose={() => setIsAsked(false)} />}
-    </>
+    <Act
+      size="compact-xs"
+      variant="default"
+      className="on-hover run-it"
+      aria-label={t("runName", { name })}
+      leftSection={<IconPlayerPlay size={12} aria-hidden />}
+      why={useNoRun(project, release_state)}
+      onClick={() => askToRun({ code, name })}
+    >
+      {t("run")}
+    </Act>
   );
+}
+
+const isOn = (schedule: Schedule) => schedule.state === "ONLINE";
+
+/** The next time of all schedules of a workflow. */
+function nextOf(schedules: Schedule[]): string | undefined {
+  return schedules
+    .filter(isOn)
+    .flatMap((each) => each.next_fire_at ?? [])
+    .sort()[0];
 }
 
 /** When a workflow starts, in words, and the next time of all its schedules. */
 function Times({ schedules }: { schedules: Schedule[] }) {
   const { t, i18n } = useTranslation("workflows");
-  const on = schedules.filter((each) => each.state === "ONLINE");
+  const on = schedules.filter(isOn);
   const [first] = on.length > 0 ? on : schedules;
-  const next = on.flatMap((each) => each.next_fire_at ?? []).sort()[0];
+  const next = nextOf(schedules);
   if (first === undefined)
     return (
       <>

@@ -5,6 +5,7 @@ import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useProject } from "@/app/ProjectSwitch";
+import { textOf } from "@/lists/filters";
 import { useTopics } from "@/live/eventSource";
 import { Answer, Empty } from "@/parts/Answer";
 import { More } from "@/parts/More";
@@ -27,8 +28,8 @@ interface Search {
 
 function checked(given: Record<string, unknown>): Search {
   return {
-    q: typeof given.q === "string" && given.q !== "" ? given.q : undefined,
-    tag: typeof given.tag === "string" && given.tag !== "" ? given.tag : undefined,
+    q: textOf(given, "q"),
+    tag: textOf(given, "tag"),
     state: STATES.find((state) => state !== "all" && state === given.state),
     create: given.create === true ? true : undefined,
   };
@@ -127,6 +128,7 @@ export function WorkflowsPage() {
               drafts={drafts}
               bars={new Map(bars.flatMap((each) => each.data?.items ?? []).map((each) => [each.code, each]))}
               schedules={schedules.data?.items ?? []}
+              isWhole={!found.hasNextPage}
               hasProject={project === undefined}
               selected={selected}
               onSelect={setSelected}

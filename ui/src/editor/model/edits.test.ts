@@ -159,7 +159,7 @@ describe("arrows", () => {
   - {name: b, type: FAKE, after: [way]}
   - {name: c, type: FAKE, after: [way]}
 `);
-    expect(edges.map((edge) => edge.branch)).toEqual(["1", "default"]);
+    expect(edges.map((edge) => edge.branch)).toEqual([{ when: "a" }, { word: "default" }]);
   });
 });
 

@@ -16,7 +16,7 @@ export interface Field {
 
 type Schema = Record<string, unknown>;
 
-const CODE = new Set(["script", "sql", "pre_statements", "post_statements", "body"]);
+const CODE = new Set(["script", "sql", "pre_statements", "post_statements", "body", "text"]);
 
 /** The fields of an object's schema, in its order, the required ones first. */
 export function fieldsOf(schema: Schema | null | undefined): Field[] {

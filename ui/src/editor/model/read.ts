@@ -28,9 +28,12 @@ export interface Task {
 export interface Edge {
   from: string;
   to: string;
-  /** Of a branch: the number of the case, `default`, `success` or `failure`. */
-  branch?: string;
+  /** Of a branch. */
+  branch?: Branch;
 }
+
+/** Why one comes next; `when` is the condition of a case. */
+export type Branch = { when: string } | { word: "default" | "success" | "failure" };
 
 export interface Graph {
   name: string;
@@ -126,18 +129,23 @@ function edgesOf(tasks: Task[]): Edge[] {
 }
 
 /** Under which choice of a SWITCH or CONDITIONS task another one comes next. */
-function branchOf(chooser: Task | undefined, next: string): string | undefined {
+function branchOf(chooser: Task | undefined, next: string): Branch | undefined {
   if (chooser?.type === "SWITCH") {
-    const cases = Array.isArray(chooser.params.cases) ? chooser.params.cases : [];
-    const found = cases.findIndex((each) => textsOf(asObject(each).then).includes(next));
-    if (found >= 0) return String(found + 1);
-    return textsOf(chooser.params.default).includes(next) ? "default" : undefined;
+    const found = casesOf(chooser).find((each) => each.next.includes(next));
+    if (found !== undefined) return { when: found.when };
+    return textsOf(chooser.params.default).includes(next) ? { word: "default" } : undefined;
   }
   if (chooser?.type === "CONDITIONS") {
-    if (textsOf(chooser.params.on_success).includes(next)) return "success";
-    return textsOf(chooser.params.on_failure).includes(next) ? "failure" : undefined;
+    if (textsOf(chooser.params.on_success).includes(next)) return { word: "success" };
+    return textsOf(chooser.params.on_failure).includes(next) ? { word: "failure" } : undefined;
   }
   return undefined;
+}
+
+/** The cases of a SWITCH task: each a condition and the tasks that come next if it is true. */
+export function casesOf({ params }: Task): { when: string; next: string[] }[] {
+  const cases = Array.isArray(params.cases) ? params.cases.map(asObject) : [];
+  return cases.map(({ when, then }) => ({ when: textOf(when), next: textsOf(then) }));
 }
 
 function noteOf(given: unknown): Note {

@@ -1,5 +1,4 @@
 import { Button, Menu } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
 import {
   IconAdjustments,
   IconArrowForwardUp,
@@ -14,7 +13,7 @@ import {
   IconRotateClockwise,
 } from "@tabler/icons-react";
 import { useTranslation } from "react-i18next";
-import { RunDialog } from "@/start/RunDialog";
+import { askToRun } from "@/start/asking";
 import { useRun } from "../context";
 import { isFailed, isLivingStream, valuesOf } from "../model";
 import { MenuDeed } from "../tasks/TaskMenu";
@@ -27,7 +26,7 @@ const ICON = { size: 16, stroke: 1.5, "aria-hidden": true } as const;
 export function Actions() {
   const { t } = useTranslation("run");
   const { run, tasks, focus, whyNot, change, isChanging } = useRun();
-  const [asks, { open, close }] = useDisclosure(false);
+  const { workflow_code: code, workflow, version } = run;
   const isPaused = whyNot.resume === null;
   const failed = focus !== null && isFailed(focus.state) ? focus : null;
   return (
@@ -105,7 +104,7 @@ export function Actions() {
           <MenuDeed
             whyNot={whyNot.rerun === "not.role" ? "not.role" : null}
             icon={<IconAdjustments {...ICON} />}
-            onClick={open}
+            onClick={() => askToRun({ code, name: workflow ?? code, version, values: valuesOf(run.params) })}
           >
             {t("rerunOther")}
           </MenuDeed>
@@ -119,15 +118,6 @@ export function Actions() {
           </MenuDeed>
         </Menu.Dropdown>
       </Menu>
-      {asks && (
-        <RunDialog
-          code={run.workflow_code}
-          name={run.workflow ?? run.workflow_code}
-          version={run.version}
-          values={valuesOf(run.params)}
-          onClose={close}
-        />
-      )}
     </div>
   );
 }

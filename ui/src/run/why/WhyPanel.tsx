@@ -1,6 +1,7 @@
 import { IconHelp } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { lazy, Suspense } from "react";
 import { useTranslation } from "react-i18next";
 import { Answer } from "@/parts/Answer";
 import { RunLink } from "@/parts/Links";
@@ -12,13 +13,18 @@ import { count } from "@/parts/time";
 import { useRun } from "../context";
 import { Deed } from "../header/Deed";
 import { runNewest } from "../header/newest";
-import { ENDED, isFailed, isPassed, passes, type TaskView } from "../model";
+import { asksSomebody, ENDED, isFailed, isPassed, passes, type TaskView } from "../model";
 import { lineOf, whyOf } from "../queries";
 import { inShort } from "../words";
 
+const Question = lazy(async () => ({ default: (await import("./Question")).Question }));
+
 const ALSO_MAX = 6;
 
-/** Why the task that is looked at waits, failed or is stuck, and what to do; below it the others that do not move. */
+/**
+ * Why the task that is looked at waits, failed or is stuck, and what to do; what an approval asks; below it the others
+ * that do not move.
+ */
 export function WhyPanel() {
   const { t } = useTranslation("run");
   const { run, tasks, focus, search } = useRun();
@@ -27,14 +33,15 @@ export function WhyPanel() {
   const isOfRun = search.task === undefined && run.state === "SERIAL_WAIT";
   const task = focus !== null && !isOfRun && (search.task !== undefined || !isPassed(focus.state)) ? focus : null;
   const isAsked = task === null ? run.state !== "SUCCESS" : !isPassed(task.state);
-  const why = useQuery({ ...whyOf(run.id, task?.name ?? null), enabled: isAsked });
+  const asking = task !== null && asksSomebody(task) ? task.last : null;
+  const why = useQuery({ ...whyOf(run.id, task?.name ?? null), enabled: isAsked && asking === null });
   const also = tasks.filter((each) => each !== task && isStuck(each, isEnded)).slice(0, ALSO_MAX);
   if (!isAsked && task === null) return null;
   return (
     <Panel
       title={
         <span className="line">
-          <IconHelp size={16} stroke={1.5} aria-hidden /> {isAsked ? t("why") : t("task")}
+          <IconHelp size={16} stroke={1.5} aria-hidden /> {asking ? t("question") : isAsked ? t("why") : t("task")}
         </span>
       }
       remark={task?.name ?? t("theRun")}
@@ -42,7 +49,12 @@ export function WhyPanel() {
       className="why"
     >
       <div className="why-body" id="why" tabIndex={-1} aria-live="polite">
-        {isAsked ? (
+        {task !== null && <Earlier task={task} />}
+        {asking ? (
+          <Suspense fallback={null}>
+            <Question key={asking.id} attempt={asking.id} />
+          </Suspense>
+        ) : isAsked ? (
           <Answer of={why} lines={3}>
             {(data) => (
               <>
@@ -66,7 +78,19 @@ export function WhyPanel() {
 }
 
 function isStuck(task: TaskView, isEnded: boolean): boolean {
-  return isFailed(task.state) || (!isEnded && ["DELAY_EXECUTION", "QUEUED"].includes(task.state));
+  return (
+    isFailed(task.state) || (!isEnded && (asksSomebody(task) || ["DELAY_EXECUTION", "QUEUED"].includes(task.state)))
+  );
+}
+
+/** How the approval ended that the address names, such as that of an old alert, if its task has begun anew since. */
+function Earlier({ task }: { task: TaskView }) {
+  const { t } = useTranslation("run");
+  const { run, search } = useRun();
+  const named = run.tasks.find((each) => each.id === search.attempt && each.type === "APPROVAL");
+  if (named?.name !== task.name || named.id === task.last?.id) return null;
+  const how = named.reason ?? t(`parts:state.${named.state}`);
+  return <p className="earlier">{t("earlierAttempt", { number: named.attempt, how })}</p>;
 }
 
 /** What a task that went well did. */
@@ -82,6 +106,7 @@ function Done({ task }: { task: TaskView }) {
         <Mark state={task.state} /> {t(`parts:state.${task.state}`)}
       </h3>
       <p>{inShort(task, t, node, run.read_at, now)}</p>
+      {last?.type === "APPROVAL" && <p>{last.reason}</p>}
       {last?.stands_for && <p>{last.stands_for}</p>}
     </>
   );
@@ -149,7 +174,7 @@ function Deeds({ task }: { task: TaskView }) {
           </Deed>
         </>
       )}
-      {last !== null && (
+      {last !== null && last.type !== "APPROVAL" && (
         <Deed size="xs" whyNot={null} onClick={() => go({ tab: "logs", task: task.name })}>
           {t("openLog")}
         </Deed>

@@ -1,0 +1,76 @@
+import { ActionIcon, Button, MultiSelect, TextInput } from "@mantine/core";
+import { IconPlus, IconX } from "@tabler/icons-react";
+import { useTranslation } from "react-i18next";
+import { addCase, setNext } from "./model/cases";
+import { setField } from "./model/edits";
+import { casesOf, type Task, textsOf } from "./model/read";
+import type { EditorPart } from "./useEditing";
+
+interface Props extends Pick<EditorPart, "graph" | "editing" | "isFixed"> {
+  task: Task;
+}
+
+/** The cases of a SWITCH task as rows: if this is true, then these tasks; else those. */
+export function SwitchFields({ task, graph, editing, isFixed }: Props) {
+  const { t } = useTranslation("editor");
+  const others = graph.tasks.flatMap((each) => (each.name === task.name ? [] : each.name));
+  const next = (place: number | "default", label: string, chosen: string[]) => (
+    <MultiSelect
+      label={label}
+      data={[...new Set([...others, ...chosen])]}
+      value={chosen}
+      readOnly={isFixed}
+      searchable
+      nothingFoundMessage={t("noTask")}
+      onChange={(names) => editing.edit((text) => setNext(text, task, place, names))}
+    />
+  );
+  const set = (place: number, field: string[], value: string | undefined) =>
+    editing.edit(
+      (text) => setField(text, task.name, ["params", "cases", place, ...field], value),
+      `${task.name}.cases.${place}`,
+    );
+  return (
+    <>
+      {casesOf(task).map((each, place) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a case is its place
+        <fieldset key={place} className="form case" aria-label={t("case", { number: place + 1 })}>
+          <TextInput
+            label={t("if", { number: place + 1 })}
+            placeholder="${amount} > 100"
+            classNames={{ input: "mono" }}
+            spellCheck={false}
+            value={each.when}
+            readOnly={isFixed}
+            error={each.when === "" ? t("required") : undefined}
+            rightSection={
+              !isFixed && (
+                <ActionIcon
+                  variant="subtle"
+                  color="gray"
+                  aria-label={t("removeCase", { number: place + 1 })}
+                  onClick={() => set(place, [], undefined)}
+                >
+                  <IconX size={14} />
+                </ActionIcon>
+              )
+            }
+            onChange={(event) => set(place, ["when"], event.currentTarget.value)}
+          />
+          {next(place, t("then", { number: place + 1 }), each.next)}
+        </fieldset>
+      ))}
+      {!isFixed && (
+        <Button
+          variant="subtle"
+          size="compact-sm"
+          leftSection={<IconPlus size={14} aria-hidden />}
+          onClick={() => editing.edit((text) => addCase(text, task))}
+        >
+          {t("addCase")}
+        </Button>
+      )}
+      {next("default", t("field.default"), textsOf(task.params.default))}
+    </>
+  );
+}

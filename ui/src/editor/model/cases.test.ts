@@ -1,0 +1,57 @@
+import { describe, expect, it } from "vitest";
+import { addCase, cut, draw, setNext } from "./cases";
+import { casesOf, read, type Task } from "./read";
+
+const TEXT = `tasks:
+  - name: way # how to pay
+    type: SWITCH
+    params:
+      cases:
+        - {when: "\${sum} < 9", then: cash} # small
+        - {when: "true", then: [bank, note]}
+      default: wait
+  - {name: cash, type: FAKE, after: [way]}
+  - {name: bank, type: FAKE, after: [way]}
+  - {name: note, type: FAKE, after: [way]}
+  - {name: wait, type: FAKE, after: [way]}
+  - {name: free, type: FAKE}
+`;
+
+function way(text: string): Task {
+  const task = read(text).graph?.tasks[0];
+  if (task === undefined) throw new Error("it cannot be read");
+  return task;
+}
+
+const thens = (text: string) => [...casesOf(way(text)).map(({ next }) => next), way(text).params.default];
+const arrows = (text: string) =>
+  read(text)
+    .graph?.edges.filter(({ from }) => from === "way")
+    .map(({ to }) => to);
+
+describe("the cases of a SWITCH", () => {
+  it("get one by an arrow, and lose it with the arrow", () => {
+    const drawn = draw(TEXT, "way", "free");
+    expect(thens(drawn)).toEqual([["cash"], ["bank", "note"], ["free"], "wait"]);
+    expect(drawn).toContain("# small");
+    expect(thens(cut(drawn, "way", "free"))).toEqual(thens(TEXT));
+    expect(thens(cut(TEXT, "way", "note"))).toEqual([["cash"], ["bank"], "wait"]);
+    expect(thens(cut(TEXT, "way", "wait"))).toEqual([["cash"], ["bank", "note"], undefined]);
+    expect(draw(TEXT, "way", "cash")).toBe(TEXT);
+  });
+
+  it("draw the arrows to what they choose", () => {
+    const chosen = setNext(TEXT, way(TEXT), 0, ["free", "bank"]);
+    expect(thens(chosen)).toEqual([["free", "bank"], ["bank", "note"], "wait"]);
+    expect(arrows(chosen)).toEqual(["bank", "note", "wait", "free"]);
+    const none = setNext(TEXT, way(TEXT), "default", []);
+    expect(thens(none).at(-1)).toBeUndefined();
+    expect(arrows(none)).toEqual(["cash", "bank", "note"]);
+  });
+
+  it("begin with the first", () => {
+    const text = "tasks:\n  - {name: way, type: SWITCH}\n  - {name: a, type: FAKE}\n";
+    expect(casesOf(way(addCase(text, way(text))))).toEqual([{ when: "", next: [] }]);
+    expect(casesOf(way(draw(text, "way", "a")))).toEqual([{ when: "", next: ["a"] }]);
+  });
+});
