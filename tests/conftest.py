@@ -53,6 +53,7 @@ SHARING = {"scenarios", "upstream"}
 PARTLY_LONG = {
     "page/test_accessibility.py",
     "dao/test_plans.py",
+    "scenarios/test_whole_database.py",
     *(f"simulation/test_{what}.py" for what in ("approvals", "closing", "dates", "elements", "max_active")),
     *(f"simulation/test_{what}.py" for what in ("start_rules", "started_runs", "triggers")),
 }

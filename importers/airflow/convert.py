@@ -1,5 +1,4 @@
-"""The whole import of DAGs, by their files or as Airflow stores them: files in, files and a report out. Nothing of them
-is run."""
+"""The whole import of DAGs: files in, files and a report out; nothing of them is run."""
 
 from __future__ import annotations
 

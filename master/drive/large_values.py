@@ -1,5 +1,4 @@
-"""The large values that decisions need or make: read from the log store, or kept there, before a transaction is tried
-again.
+"""The large values that decisions need or make: read or kept before a transaction is tried again.
 
 A runnable is pure, and reads nothing. Where it needs a large value, for `each`, SWITCH, DYNAMIC or a path into JSON, or
 where what elements give is too large for a row, the transaction is rolled back, as for a plan that is missing; the

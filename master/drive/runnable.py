@@ -211,9 +211,7 @@ class WorkflowRunnable:
                 if task.each is not None:
                     effects += self._restore_elements(attempt)
                 elif isinstance(logic, SubProcessParams | DynamicParams):
-                    self._children[attempt.code] = Children.restored(
-                        self.plan, attempt, children, self._parameters.time
-                    )
+                    self._children[attempt.code] = self._starter.restored_children(attempt, children)
             elif self._progress.is_in_scope(attempt.code):
                 effects += self._record(
                     attempt.code, attempt.state, attempt.outputs, attempt.branch, ran_s=attempt.ran_s

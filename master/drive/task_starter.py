@@ -146,6 +146,10 @@ class TaskStarter:
                 others.append(each)
         return others
 
+    def restored_children(self, attempt: TaskAttempt, rows: Iterable[ChildState]) -> Children:
+        """See `Children.restored`."""
+        return Children.restored(self._plan, attempt, rows, self._parameters.time)
+
     def restored_elements(self, row: TaskAttempt) -> tuple[Elements, list[TaskAttempt]]:
         """The elements of a task that is under way, and of those that have begun the last attempts. Raises `Refused`.
 

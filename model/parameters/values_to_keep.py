@@ -1,5 +1,4 @@
-"""Values that a master makes of those of many tasks, and that are too large for a row: each is kept before the decision
-that makes it is written.
+"""Values that a master makes, too large for a row: each is kept before the decision that makes it is written.
 
 A decision is pure and writes nothing. It asks for what stands for its value; if nothing does yet, its transaction is
 rolled back, the value goes into the log store, and all begins again (`master/drive/large_values.py`).

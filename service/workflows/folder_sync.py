@@ -1,5 +1,6 @@
-"""A folder of YAML files, or the flows of `shoal-sdk`, as what is saved: it replaces nothing that others changed, and
-deletes only what it saved.
+"""A folder of YAML files, or the flows of `shoal-sdk`, as what is saved.
+
+It replaces nothing that others changed, and deletes only what it saved.
 
 The text of each version that comes from there begins with a comment: the origin, the commit, and the number of the
 version. A version with another number, or without the comment, was saved by somebody else.

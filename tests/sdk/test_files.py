@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from shoal_sdk import AsyncClient, File, Refused, SdkError, WrongFlow, flow
-from shoal_sdk.deploying import deployed, rendered
+from shoal_sdk.deploying import Source, deployed, rendered
 from shoal_sdk.errors import NoSuchPart
 from shoal_sdk.exchange import get
 from shoal_sdk.testing import simulate
@@ -20,9 +20,9 @@ from tests.sdk.conftest import Shoal
 async def test_a_file_goes_from_worker_to_worker_and_to_the_program_with_its_content(
     stored_shoal: Shoal, tmp_path: Path
 ) -> None:
-    flows = [rendered(each, "reports", "tests", None) for each in (reports.daily_report, reports.parts, reports.whole)]
+    flows = [rendered(each, "reports") for each in (reports.daily_report, reports.parts, reports.whole)]
     with stored_shoal.client() as client:
-        client.carry_out(deployed(flows, "tests"))
+        client.carry_out(deployed(flows, Source("tests")))
         run = client.run(reports.daily_report.given(), project="reports")
         result = run.result
         assert result.rows == 20_000
