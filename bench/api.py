@@ -20,7 +20,7 @@ import psycopg
 
 from bench import lists
 from bench.cluster import BenchFailed, Cluster, fake
-from bench.cpu import CpuWatch, cores_told, work_of, work_told
+from bench.cpu import CpuWatch, work_told
 from bench.figures import Figure, Target
 from bench.http_client import HttpClient
 from bench.server import BenchServer
@@ -146,9 +146,8 @@ async def _starts(port: int, token: str, sizes: Sizes, cpu: CpuWatch, *, has_key
     began = time.perf_counter()
     await asyncio.gather(*(client() for _ in range(_CLIENTS)))
     rate = sizes.api_starts / (time.perf_counter() - began)
-    cores = cpu.used()
-    cost = work_told(work_of(cores, cpu.elapsed_s, sizes.api_starts), "start")
-    how = f"{sizes.api_starts:,} starts, {_CLIENTS} clients; {cost}; cores: {cores_told(cores)}"
+    cost = work_told(cpu.used(), cpu.elapsed_s, sizes.api_starts, "start")
+    how = f"{sizes.api_starts:,} starts, {_CLIENTS} clients; {cost}"
     key, what = ("api_keyed_starts_per_s", ", with idempotency keys") if has_keys else ("api_starts_per_s", "")
     return Figure(key, PART, f"starts of runs{what}", rate, "/s", Target(500, "higher"), how)
 

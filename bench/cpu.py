@@ -51,9 +51,11 @@ def work_of(cores: Mapping[str, float], took_s: float, count: int) -> dict[str, 
     return {part: value * took_s / count * 1e6 for part, value in cores.items() if part in _OURS and value}
 
 
-def work_told(work: Mapping[str, float], one: str) -> str:
-    """The same for the table."""
-    return f"µs of processor a {one}: {', '.join(f'{part} {value:.0f}' for part, value in work.items())}"
+def work_told(cores: Mapping[str, float], took_s: float, count: int, one: str) -> str:
+    """The same for the table, and how many cores other processes used, if that matters."""
+    work = ", ".join(f"{part} {value:.0f}" for part, value in work_of(cores, took_s, count).items())
+    others = cores_told({"others": cores["others"]})
+    return f"µs of processor a {one}: {work}{f'; cores: {others}' if others else ''}"
 
 
 def cores_told(cores: Mapping[str, float]) -> str:

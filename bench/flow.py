@@ -142,13 +142,14 @@ class Flow:
             used, costs = cpu.used(), counts.used(workflows * _WIDTH)
         each = work_of(used, cpu.elapsed_s, workflows * _WIDTH)
         count, took_s = self._cluster.row(_TASKS_PER_S, first=first, last=last)
-        how = f"{workflows:,} workflows, {count:,} tasks in {took_s:.1f} s; cores: {cores_told(used)}"
+        cost = work_told(used, cpu.elapsed_s, workflows * _WIDTH, "task")
+        how = f"{workflows:,} workflows, {count:,} tasks in {took_s:.1f} s; {cost}"
         of_one, what = f"a FAKE task, {what}", f"FAKE tasks end to end, {what}"
         told = f"{costs.transactions:.2f} transactions"
         return [
             Figure(
                 f"{key}_tasks_per_s", PART, what, count / took_s, "/s", Target(3_000, "higher"),
-                f"{how}; {work_told(each, 'task')}", {"cores": used},
+                how, {"cores": used},
             ),
             Figure(f"{key}_cpu_us", PART, f"processor of {of_one}", sum(each.values()), "µs", Target(110, "lower")),
             Figure(f"{key}_statements", PART, f"statements of {of_one}", costs.statements, "", how=told),

@@ -35,7 +35,7 @@ def idle(server: BenchServer, cluster: Cluster, sizes: Sizes) -> list[Figure]:
                 words[word] += count
         control = sum(words[word] for word in _CONTROL)
         queries = words.total() - control
-        how = f"{queries} in {took_s:.0f} s; BEGIN, COMMIT and the like beside them: {control / took_s:.2f} /s"
+        how = f"{queries} in {took_s:.0f} s; BEGIN and COMMIT: {control / took_s:.2f} /s"
         figures.append(
             Figure(
                 f"idle_{role}_queries_per_s", PART, f"queries of a {role}", queries / took_s, "/s",

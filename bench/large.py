@@ -32,7 +32,7 @@ def layered(cluster: Cluster, sizes: Sizes) -> list[Figure]:
     first, _ = cluster.start(_LAYERED)
     cluster.wait_until_all_ended(300)
     _, took_s, tasks = cluster.row(_TOOK, first=first)
-    how = f"{tasks:,} tasks in {took_s:.2f} s, in {layers} layers of {width}; the definition was read for it"
+    how = f"{tasks:,} tasks in {took_s:.2f} s, in {layers} layers of {width}"
     return [
         Figure("large_tasks_per_s", PART, "tasks of one large workflow", tasks / took_s, "/s", None, how),
         *_peaks(cluster, "large", f"while {tasks:,} tasks of one workflow ran"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.cluster import Cluster, fake
-from bench.cpu import cores_told, work_of, work_told
+from bench.cpu import work_told
 from bench.figures import Figure, Target
 from bench.server import BenchServer
 from bench.sizes import Sizes
@@ -56,12 +56,12 @@ def rate(
         cluster.wait_until_taken(measured, timeout_s=300)
         used = cpu.used()
         taken = cluster.one("SELECT last_value FROM workflow_instance_id_seq")
-        cost = work_told(work_of(used, cpu.elapsed_s, taken), "command")
+        cost = work_told(used, cpu.elapsed_s, taken, "command")
         cluster.wait_until(
             lambda: bool(cluster.one("SELECT count(*) >= %(n)s FROM command_history", n=measured)),
             30,
             "the last batch was committed",
         )
         count, took_s, by_age = cluster.row(_MEASURED, asked_at=asked_at, measured=measured)
-        how = f"{by_age:,} taken by age; cores: {cores_told(used)}; {cost}"
+        how = f"{by_age:,} taken by age; {cost}"
         return count / took_s, how, {"cores": used, "by_age": by_age}
