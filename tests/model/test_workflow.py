@@ -61,7 +61,7 @@ def test_what_is_not_said_has_its_usual_value() -> None:
         "flag": "YES", "local_params": [], "cache": False, "environment": None, "tenant": None, "dispatch_timeout": 0,
         "resources": {}, "stream": False, "restart": "always", "restart_pause": 1 / 60, "restart_pause_max": 5,
         "healthy_after": 1, "readiness": None, "strict_outputs": None, "start_when": "all_success",
-        "skip_exit_codes": [], "files": [], "data_sources": [], "description": "",
+        "skip_exit_codes": [], "files": [], "data_sources": [], "description": "", "group": None,
         "teardown": False, "on_exit": False, "each": None, "updates": [],
     }  # fmt: skip
 
@@ -115,7 +115,7 @@ def test_an_unknown_field_that_is_like_none_is_met_with_all_of_them() -> None:
     said = 'there is no field "on_exit"; it is a field of a task'
     assert fault({"tasks": [TASK], "on_exit": [TASK]}) == said
     assert fault_in_task(zzz=1) == (
-        'task "a": there is no field "zzz"; known are name, description, type, params, after, start_when, each, '
+        'task "a": there is no field "zzz"; known are name, description, group, type, params, after, start_when, each, '
         "priority, worker_group, on_worker_loss, retry_times, retry_interval, delay_time, timeout, timeout_strategy, "
         "dispatch_timeout, flag, local_params, strict_outputs, cache, skip_exit_codes, files, data_sources, "
         "environment, tenant, "

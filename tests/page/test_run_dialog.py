@@ -166,6 +166,7 @@ def test_the_palette_and_a_start_of_several_ask_for_parameters(open_page: OpenPa
     page = open_page("/workflows")
     dialog = page.get_by_role("dialog")
     day = dialog.get_by_role("textbox", name=re.compile("^day"))
+    expect(page.get_by_role("checkbox", name="Select asks")).to_be_visible()
     page.keyboard.press("Control+k")
     page.get_by_role("combobox", name="Search runs").fill("asks")
     page.get_by_role("option", name=re.compile("Run asks now")).click()
