@@ -47,6 +47,7 @@ _OF_TASK = frozenset(
         *("language", "is_stub"),
     )
 )
+_NEXT = re.compile(r"\S")
 _WHOLE = frozenset({"EmptyOperator", "DummyOperator", "LatestOnlyOperator", "BashOperator"} | python_tasks.PYTHON)
 """Kinds of which a serialized DAG has all that is followed here."""
 
@@ -57,13 +58,14 @@ class Known:
     def __init__(self, reader: Reader, dag_id: str) -> None:
         self.reader = reader
         self.dag = next((dag for dag in reader.dags if dag.id == dag_id), None)
+        self._operators = {each.id: each for each in self.dag.tasks} if self.dag is not None else {}
         operators = [each for dag in reader.dags for each in dag.tasks]
         found = [*reader.globals.values(), *(each.function or each.given.get("python_callable") for each in operators)]
         self._functions = {each.node.name: each for each in found if isinstance(each, Function)}
 
     def operator(self, id_: str) -> Operator | None:
         """Its task with this id."""
-        return next((each for each in self.dag.tasks if each.id == id_), None) if self.dag is not None else None
+        return self._operators.get(id_)
 
     def function(self, name: str) -> Function | None:
         """Its function of this name."""
@@ -86,9 +88,9 @@ def dags_in(data: bytes) -> Iterator[dict[str, Any]]:
     """The serialized DAGs of a file: one, a list, or one after the other, such as what `psql -At` prints of the column
     `data`. Raises `Refused`, by name for what only looks like one."""
     text, decoder, at = text_of(data), json.JSONDecoder(), 0
-    while (at := re.compile(r"\s*").match(text, at).end()) < len(text):  # type: ignore[union-attr]
+    while (found := _NEXT.search(text, at)) is not None:
         try:
-            tree, at = decoder.raw_decode(text, at)
+            tree, at = decoder.raw_decode(text, found.start())
         except RecursionError:
             raise too_deep() from None
         except json.JSONDecodeError as error:

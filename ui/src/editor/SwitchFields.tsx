@@ -1,7 +1,7 @@
 import { ActionIcon, Button, MultiSelect, TextInput } from "@mantine/core";
 import { IconPlus, IconX } from "@tabler/icons-react";
 import { useTranslation } from "react-i18next";
-import { addCase, setNext } from "./model/cases";
+import { addCase, removeCase, setNext } from "./model/cases";
 import { setField } from "./model/edits";
 import { casesOf, type Task, textsOf } from "./model/read";
 import type { EditorPart } from "./useEditing";
@@ -25,9 +25,9 @@ export function SwitchFields({ task, graph, editing, isFixed }: Props) {
       onChange={(names) => editing.edit((text) => setNext(text, task, place, names))}
     />
   );
-  const set = (place: number, field: string[], value: string | undefined) =>
+  const setCondition = (place: number, when: string) =>
     editing.edit(
-      (text) => setField(text, task.name, ["params", "cases", place, ...field], value),
+      (text) => setField(text, task.name, ["params", "cases", place, "when"], when),
       `${task.name}.cases.${place}`,
     );
   return (
@@ -49,13 +49,13 @@ export function SwitchFields({ task, graph, editing, isFixed }: Props) {
                   variant="subtle"
                   color="gray"
                   aria-label={t("removeCase", { number: place + 1 })}
-                  onClick={() => set(place, [], undefined)}
+                  onClick={() => editing.edit((text) => removeCase(text, task, place))}
                 >
                   <IconX size={14} />
                 </ActionIcon>
               )
             }
-            onChange={(event) => set(place, ["when"], event.currentTarget.value)}
+            onChange={(event) => setCondition(place, event.currentTarget.value)}
           />
           {next(place, t("then", { number: place + 1 }), each.next)}
         </fieldset>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { addCase, cut, draw, setNext } from "./cases";
+import { addCase, cut, draw, removeCase, setNext } from "./cases";
 import { casesOf, read, type Task } from "./read";
 
 const TEXT = `tasks:
@@ -47,6 +47,12 @@ describe("the cases of a SWITCH", () => {
     const none = setNext(TEXT, way(TEXT), "default", []);
     expect(thens(none).at(-1)).toBeUndefined();
     expect(arrows(none)).toEqual(["cash", "bank", "note"]);
+  });
+
+  it("go with their arrows", () => {
+    const rest = removeCase(TEXT, way(TEXT), 1);
+    expect(thens(rest)).toEqual([["cash"], "wait"]);
+    expect(arrows(rest)).toEqual(["cash", "wait"]);
   });
 
   it("begin with the first", () => {

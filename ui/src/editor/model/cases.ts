@@ -13,6 +13,11 @@ export function addCase(text: string, task: Task, next: string | string[] = []):
     : setField(text, task.name, [...path, found.length], made);
 }
 
+/** Remove a case, and the arrows that no other one needs. */
+export function removeCase(text: string, task: Task, place: number): string {
+  return setField(setNext(text, task, place, []), task.name, ["params", "cases", place], undefined);
+}
+
 /** Let a case, or what is chosen otherwise, lead to these tasks; arrows come and go with them. */
 export function setNext(text: string, task: Task, place: number | "default", chosen: string[]): string {
   const branches = branchesOf(task);
