@@ -13,8 +13,11 @@ from random import Random
 from model.runs.command_moves import CommandType
 from tests.simulation import faults
 from tests.simulation.definitions import PLAIN, TIMED
+from tests.simulation.loop import Process
+from tests.simulation.statements.retention.old_runs import KEPT_S
+from tests.simulation.tables import Values
 from tests.simulation.workload import ask
-from tests.simulation.world import FAULTS_S, LASTING, World
+from tests.simulation.world import FAULTS_S, INNOCENT_AFTER_S, LASTING, World
 
 Provocation = Callable[[World], None]
 Fault = Callable[[World, Random], None]
@@ -88,6 +91,48 @@ def timed_runs_taken_over(world: World) -> None:
     world.server.faults.commit_odd = world.server.faults.slow = 0.25
 
 
+def late_fences(world: World) -> None:
+    """No worker reaches anybody for as long as they are waited for; who would fence one sleeps until it beats again."""
+    begins_s, for_s = 2.0, 6.0
+    wakes_s = begins_s + for_s + INNOCENT_AFTER_S + 0.5
+
+    def cut() -> None:
+        for name in world.names:
+            if name.startswith("worker"):
+                world.cut(name, world.server, world.ensemble, seconds=for_s)
+
+    world.loop.in_world(begins_s, cut)
+    world.at_each("terminate", lambda process: world.pause(process, max(0.1, wakes_s - world.loop.now)))
+
+
+def continued_meanwhile(world: World) -> None:
+    """Between the statement that finds old runs and the one that deletes them their master sleeps, and somebody repeats
+    all of them."""
+    counted, left = world.server.on_statement, [3]
+
+    def repeat_all() -> None:
+        for each in _ended(world):
+            ask(world, CommandType.REPEAT_RUNNING, workflow_instance_id=str(each.id))
+
+    def count(process: Process, statement: str) -> None:
+        counted(process, statement)
+        if statement == "find" and left[0] and any(_is_old(world, each) for each in _ended(world)):
+            left[0] -= 1
+            world.pause(process, 1.5)
+            world.loop.in_world(0.1, repeat_all)  # once it has found them
+
+    world.server.on_statement = count
+
+
+def _ended(world: World) -> list[Values]:
+    runs = (row.values for row in world.server.instances.rows.values())
+    return [run for run in runs if run is not None and run.parent is None and run.state.is_final]
+
+
+def _is_old(world: World, run: Values) -> bool:
+    return bool(run.ended_s < world.server.now_s - KEPT_S)
+
+
 PROVOKED: dict[str, Provocation] = {
     "horizon": _with(faults.isolations, faults.isolations, faults.isolations),
     "deadline": _with(faults.isolations, faults.isolations, faults.isolations),
@@ -97,7 +142,15 @@ PROVOKED: dict[str, Provocation] = {
     "searched": frozen_on_one_machine,
     "unbroken": _with(faults.emptied_registries),
     "timed_again": timed_runs_taken_over,
+    "judged": late_fences,
+    "continued": continued_meanwhile,
 }
 
-OF_STREAMS = frozenset(("shares", "dealt", "troubled", "rebalance", "handover"))
-"""Protections of which only the seeds with streams show anything: one in seven."""
+_OF_STREAMS = frozenset(("shares", "dealt", "troubled", "rebalance", "handover"))
+
+
+def may_show(protection: str, world: World) -> bool:
+    """Whether its seed can show anything of that protection: one in seven has streams, one in eleven does duties."""
+    if protection in _OF_STREAMS:
+        return world.has_streams
+    return protection != "continued" or world.does_duties
