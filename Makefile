@@ -17,7 +17,7 @@ PAGE := api/page/index.html
 PAGE_SOURCES := $(shell find ui -name node_modules -prune -o -name dist -prune -o -type f ! -name schema.d.ts -print) docs/reference/openapi.json
 LOCK := $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
-.PHONY: help setup setup-dev servers node page demo up examples test durations test-long soak simulate postgres-ha chaos edits put-back chaos-promises screenshots sizes release site check bench format lock clean
+.PHONY: help setup setup-dev servers node page demo up examples test durations test-long soak simulate postgres-ha container chaos edits put-back chaos-promises screenshots sizes release site check bench format lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -97,6 +97,7 @@ test-long: setup-dev servers $(PAGE) ## The longest tests: simulation, orders of
 soak: setup-dev servers $(PAGE) ## What `make test` leaves out for its length: the same faults in more ways, more orders, more programs.
 	tests/servers/build-dex
 	tests/servers/build-helm
+	tests/servers/build-image
 	$(BIN)/python -m pytest -n 4 --dist loadfile -m soak $(ARGS)
 	$(if $(ARGS),,SHOAL_BRIDGE_ORDERS=all SHOAL_BRIDGE_PROGRAMS=100 SHOAL_TEST_TIMES=10 \
 	  $(BIN)/python -m pytest -n 4 --dist loadfile --timeout 3600 tests/bridge tests/master/test_runnable_laws.py)
@@ -106,6 +107,10 @@ simulate: setup-dev ## Clusters under all faults at once on virtual time: SEEDS=
 
 postgres-ha: setup-dev servers ## Replace PostgreSQL's primary under load: switchover, kill -9, freeze, lost commits.
 	$(BIN)/python -m pytest -s tests/deploy/test_patroni.py $(ARGS)
+
+container: setup-dev servers $(PAGE) ## Build the image of deploy/container, and run each of its roles; as root.
+	tests/servers/build-image
+	$(BIN)/python -m pytest tests/deploy/test_image.py $(ARGS)
 
 chaos: setup-dev servers ## Break a cluster of real processes for MINUTES=10 from SEED=1, and check every promise.
 	$(BIN)/python -m tests.chaos --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) $(ARGS)
