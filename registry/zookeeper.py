@@ -31,6 +31,7 @@ log = logger()
 _FOLDERS = {NodeKind.MASTER: "masters", NodeKind.WORKER: "workers"}
 _CLOSE_S = 2.0
 _RETRY_S = 1.0
+_OPEN_AGAIN_S = 0.2
 _EPOCH_DIGITS = 19  # of the largest bigint
 
 
@@ -91,9 +92,7 @@ class ZooKeeperRegistry:
         try:
             async with asyncio.timeout(timeout_s):
                 await self._connected.wait()
-                for kind in NodeKind:
-                    await bridge.children(self._folder(kind))
-                await self._prove()
+                await self._make_folders(bridge)
         except Denied as error:
             await self.close()
             raise Refused(str(error)) from error
@@ -107,6 +106,20 @@ class ZooKeeperRegistry:
             raise
         self._wake.clear()
         self._correcting = asyncio.create_task(self._correct(), name="registry-entry")
+
+    async def _make_folders(self, bridge: KazooBridge) -> None:
+        """Again and again: that a server was too busy for one request says nothing of the next one."""
+        while True:
+            try:
+                for kind in NodeKind:
+                    await bridge.children(self._folder(kind))
+                await self._prove()
+                return
+            except Denied:
+                raise
+            except Unavailable:
+                await asyncio.sleep(_OPEN_AGAIN_S)
+                bridge.revive(is_over=False)
 
     def use(self, ears: Listener) -> None:
         """Watches need no connection to the database."""
