@@ -20,7 +20,7 @@ from registry.connect import make_registry
 async def main(kind: NodeKind, epoch: Epoch, session_timeout: timedelta) -> None:
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     registry = make_registry(os.environ["URL"], session_timeout=session_timeout, application_name="shoal-test-member")
-    await registry.open(10)
+    await registry.open(60)
     await registry.register(Heartbeat(epoch=epoch, kind=kind, address="127.0.0.1:1"))
     say("registered")
     while line := await asyncio.to_thread(sys.stdin.readline):

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, Protocol
 
+import psycopg
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 from sqlalchemy import make_url
@@ -25,7 +26,11 @@ from tests.servers.postgres import PostgresServer
 from tests.servers.zookeeper import ZooKeeperServer
 
 SESSION = timedelta(seconds=2)
+"""Of a client whose session ends, or is to be proved again, while a test waits for that."""
 SESSION_S = SESSION.total_seconds()
+LONG_SESSION = timedelta(seconds=60)
+"""Of every other client: none of its requests is given up while the machine keeps a server waiting."""
+OPEN_S = 60.0
 
 
 def master(epoch: int, **more: Any) -> Heartbeat:
@@ -71,9 +76,9 @@ class Scene(Protocol):
 
 
 @asynccontextmanager
-async def opened(scene: Scene, session: timedelta = SESSION) -> AsyncIterator[Registry]:
+async def opened(scene: Scene, session: timedelta = LONG_SESSION) -> AsyncIterator[Registry]:
     registry = make_registry(scene.url, session_timeout=session, application_name="shoal-test")
-    await registry.open(10)
+    await registry.open(OPEN_S)
     try:
         yield registry
     finally:
@@ -126,8 +131,8 @@ class ZooKeeperScene:
         session = kazoo_of(registry).client_id
 
         def claim_failover_and_close() -> None:
-            double = KazooClient(self.server.hosts, client_id=session, timeout=SESSION_S)
-            double.start(10)
+            double = KazooClient(self.server.hosts, client_id=session, timeout=LONG_SESSION.total_seconds())
+            double.start(OPEN_S)
             double.stop()
             double.close()
 
@@ -140,8 +145,12 @@ class ZooKeeperScene:
     @contextlib.contextmanager
     def raw(self, credentials: str = f"shoal:{secret}") -> Any:
         """A plain kazoo client with the given credentials."""
-        client = KazooClient(self.server.hosts, auth_data=[("digest", credentials)] if credentials else None)
-        client.start(10)
+        client = KazooClient(
+            self.server.hosts,
+            timeout=LONG_SESSION.total_seconds(),
+            auth_data=[("digest", credentials)] if credentials else None,
+        )
+        client.start(OPEN_S)
         try:
             yield client
         finally:
@@ -190,8 +199,12 @@ class PostgresScene:
             text,
         )
 
+    def connect(self) -> psycopg.Connection[Any]:
+        """A connection of the test's own, which commits each statement."""
+        return self.server.connect(self._database)
+
     def execute(self, statement: str, *parameters: object) -> list[tuple[object, ...]]:
-        with self.server.connect(self._database) as connection:
+        with self.connect() as connection:
             cursor = connection.execute(statement.encode(), parameters or None)
             return cursor.fetchall() if cursor.description else []
 

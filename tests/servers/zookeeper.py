@@ -9,8 +9,11 @@ import socket
 from tests.servers.child import Child, PrivateFolder, free_port
 
 CLASSPATH = "/etc/zookeeper/conf:/usr/share/java/zookeeper.jar:/usr/share/java/*"
-# The last one: a transaction log is laid out with 64 kB at a time, not 64 MB.
-JVM = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Dzookeeper.preAllocSize=64")
+JVM = (
+    *("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"),
+    "-Dzookeeper.preAllocSize=64",  # a transaction log is laid out with 64 kB at a time, not 64 MB
+    "-Dzookeeper.forceSync=no",  # processes are killed here, never the machine: no answer waits for the disk
+)
 
 
 class ZooKeeperServer:
