@@ -6,7 +6,7 @@ import asyncio
 import logging
 import socket
 import ssl
-import time
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -18,40 +18,38 @@ from tests.cluster.tls import certificate
 from tests.http_server.raw import LARGE, Raw, serving, small_app
 
 BODY = b"POST /body HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n"
+PATIENCE_S = 120
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nX: " + b"x" * 10_000], ids=["nothing", "slow head"])
 async def test_a_connection_without_a_whole_head_is_closed(sent: bytes) -> None:
-    async with serving(head_s=0.5) as url, asyncio.timeout(30):
+    async with serving(head_s=0.5) as url, asyncio.timeout(PATIENCE_S):
         await (await Raw.to(url)).trickle(sent)
-        assert (await (await Raw.to(url)).get()).startswith(b"HTTP/1.1 200")
+        await Raw.answered(url)
 
 
 async def test_a_second_slow_head_on_a_connection_is_no_better() -> None:
-    async with serving(head_s=0.5) as url, asyncio.timeout(20):
-        raw = await Raw.to(url)
-        assert (await raw.get()).startswith(b"HTTP/1.1 200")
+    async with serving(head_s=0.5) as url, asyncio.timeout(PATIENCE_S):
+        raw = await Raw.answered(url)
         await raw.trickle(b"GET / HTTP/1.1\r\nX: " + b"x" * 10_000)
 
 
 async def test_a_body_that_trickles_is_cut() -> None:
-    async with serving(body_s=0.5) as url, asyncio.timeout(20):
+    async with serving(body_s=0.5) as url, asyncio.timeout(PATIENCE_S):
         raw = await Raw.to(url)
         raw.writer.write(BODY + b"\r\n")
         await raw.trickle(b"x" * 100)
 
 
 async def test_a_connection_without_a_further_request_is_closed() -> None:
-    async with serving(idle_s=1) as url, asyncio.timeout(20):
-        raw = await Raw.to(url)
-        assert (await raw.get()).startswith(b"HTTP/1.1 200")
+    async with serving(idle_s=1) as url, asyncio.timeout(PATIENCE_S):
+        raw = await Raw.answered(url)
         await raw.rest()
 
 
 async def test_a_client_that_takes_nothing_is_ended_when_the_time_of_its_connection_is_over() -> None:
-    async with serving(connection_s=0.5) as url, asyncio.timeout(20):
-        raw = await Raw.to(url)
-        assert (await raw.get("/large")).startswith(b"HTTP/1.1 200")
+    async with serving(connection_s=0.5) as url, asyncio.timeout(PATIENCE_S):
+        raw = await Raw.answered(url, "/large")
         await asyncio.sleep(1)
         assert len(await raw.rest()) < LARGE
         waits = await Raw.to(url)
@@ -60,7 +58,7 @@ async def test_a_client_that_takes_nothing_is_ended_when_the_time_of_its_connect
 
 
 async def test_a_connection_has_one_answer_where_that_is_all_it_may_have() -> None:
-    async with serving(one_request=True) as url, asyncio.timeout(20):
+    async with serving(one_request=True) as url, asyncio.timeout(PATIENCE_S):
         raw = await Raw.to(url)
         raw.ask("/")
         raw.ask("/")
@@ -70,7 +68,7 @@ async def test_a_connection_has_one_answer_where_that_is_all_it_may_have() -> No
 
 @pytest.mark.parametrize("parts", [1, 3])
 async def test_a_head_that_is_too_long_is_refused_however_it_comes(parts: int) -> None:
-    async with serving(head_bytes=2_000) as url, asyncio.timeout(20):
+    async with serving(head_bytes=2_000) as url, asyncio.timeout(PATIENCE_S):
         raw = await Raw.to(url)
         head = b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 3_000 + b"\r\n\r\n"
         for part in range(parts):
@@ -83,7 +81,7 @@ async def test_a_head_that_is_too_long_is_refused_however_it_comes(parts: int) -
 
 async def test_what_is_no_request_is_refused_and_no_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
     chunked = BODY.replace(b"Content-Length: 100", b"Transfer-Encoding: chunked") + b"\r\n"
-    async with serving() as url, asyncio.timeout(20):
+    async with serving() as url, asyncio.timeout(PATIENCE_S):
         for wrong in (b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01" + b"x" * 500 + b"\r\n\r\n",
                       chunked + b"nonsense\r\n", chunked.replace(b"/body", b"/") + b"nonsense\r\n"):  # fmt: skip
             raw = await Raw.to(url)
@@ -98,7 +96,7 @@ async def test_what_is_no_request_is_refused_and_no_line_of_the_log(caplog: pyte
 
 
 async def test_idle_connections_make_room_and_health_is_always_answered() -> None:
-    async with serving(connections=4) as url, asyncio.timeout(30):
+    async with serving(connections=4) as url, asyncio.timeout(PATIENCE_S):
         idle = [await Raw.to(url) for _ in range(4)]
         assert (await (await Raw.to(url)).get()).startswith(b"HTTP/1.1 200")
         assert await idle[0].rest() == b"", "the oldest idle one makes room"
@@ -113,7 +111,7 @@ async def test_idle_connections_make_room_and_health_is_always_answered() -> Non
 
 
 async def test_each_of_those_that_come_at_once_gets_the_place_of_another_silent_one() -> None:
-    async with serving(connections=12) as url, asyncio.timeout(30):
+    async with serving(connections=12) as url, asyncio.timeout(PATIENCE_S):
         silent = [await Raw.to(url) for _ in range(12)]
         assert (await silent[-1].get()).startswith(b"HTTP/1.1 200"), "all are accepted"
         place = urlsplit(url)
@@ -130,7 +128,7 @@ async def test_each_of_those_that_come_at_once_gets_the_place_of_another_silent_
 
 
 async def test_a_request_is_answered_where_another_connection_has_none_any_more() -> None:
-    async with serving(connections=3) as url, asyncio.timeout(30):
+    async with serving(connections=3) as url, asyncio.timeout(PATIENCE_S):
         busy = [await Raw.to(url) for _ in range(3)]
         for each in busy:
             each.writer.write(BODY + b"Expect: 100-continue\r\n\r\n")
@@ -148,7 +146,7 @@ async def test_a_request_is_answered_where_another_connection_has_none_any_more(
 
 
 async def test_whose_answer_is_on_its_way_makes_room_after_the_others() -> None:
-    async with serving(connections=2) as url, asyncio.timeout(30):
+    async with serving(connections=2) as url, asyncio.timeout(PATIENCE_S):
         reads = await Raw.to(url)
         assert (await reads.get("/large")).startswith(b"HTTP/1.1 200")
         silent = await Raw.to(url)
@@ -159,7 +157,7 @@ async def test_whose_answer_is_on_its_way_makes_room_after_the_others() -> None:
 
 
 async def test_hundreds_of_connections_that_say_nothing_keep_nobody_out() -> None:
-    async with serving(head_s=5.0, at_once=64) as url, asyncio.timeout(30):
+    async with serving(head_s=5.0, at_once=64) as url, asyncio.timeout(PATIENCE_S):
         silent = [await Raw.to(url) for _ in range(200)]
         for each in silent[::2]:
             each.writer.write(b"GET /log/")  # and no more
@@ -172,7 +170,7 @@ async def test_by_tls_a_client_that_sends_nothing_is_closed_and_makes_room(tmp_p
     file = certificate(tmp_path)
     trusting = ssl.create_default_context(cafile=file)
     tls = Certificate.named(file, None, what="a test", settings="")
-    async with serving(tls=tls, connections=4) as url, asyncio.timeout(30):
+    async with serving(tls=tls, connections=4) as url, asyncio.timeout(PATIENCE_S):
         with_head = await Raw.to(url, trusting)
         with_head.ask("/")
         assert b"200" in await with_head.head()
@@ -181,20 +179,16 @@ async def test_by_tls_a_client_that_sends_nothing_is_closed_and_makes_room(tmp_p
             await left.rest()
         assert (await (await Raw.to(url, trusting)).get()).startswith(b"HTTP/1.1 200")
         await silent[4].rest()
-    async with serving(tls=tls, head_s=0.5) as url, asyncio.timeout(20):
-        late, no_head = await Raw.to(url), await Raw.to(url, trusting)
-        await late.rest()
-        await no_head.rest()
-    async with serving(tls=tls, connection_s=0.5) as url, asyncio.timeout(20):
-        late, no_head = await Raw.to(url), await Raw.to(url, trusting)
-        await late.rest()
-        await no_head.rest()
-    began_s = time.monotonic()
-    async with serving(tls=tls, stop_s=30) as url:
-        in_handshake = await Raw.to(url)
-        await asyncio.sleep(0.2)
-    assert time.monotonic() - began_s < 10, "a stop waits for no handshake"
-    assert await in_handshake.rest() == b""
+    for limit in ("head_s", "connection_s"):
+        async with serving(tls=tls, **{limit: 0.5}) as url, asyncio.timeout(PATIENCE_S):
+            await (await Raw.to(url)).rest()
+            with suppress(OSError):  # a busy machine has not ended the handshake by then
+                await (await Raw.to(url, trusting)).rest()
+    async with asyncio.timeout(PATIENCE_S):  # a stop waits for no handshake
+        async with serving(tls=tls, stop_s=3_600) as url:
+            in_handshake = await Raw.to(url)
+            await asyncio.sleep(0.2)
+        assert await in_handshake.rest() == b""
 
 
 async def test_a_certificate_that_is_replaced_is_that_of_the_next_connection(tmp_path: Path) -> None:
@@ -207,7 +201,7 @@ async def test_a_certificate_that_is_replaced_is_that_of_the_next_connection(tmp
         except ssl.SSLCertVerificationError:
             return False
 
-    async with serving(tls=tls) as url, asyncio.timeout(30):
+    async with serving(tls=tls) as url, asyncio.timeout(PATIENCE_S):
         former = ssl.create_default_context(cafile=file)
         kept = await Raw.to(url, former)
         kept.ask("/")
@@ -228,7 +222,7 @@ async def test_the_application_sees_each_request_once_and_whole() -> None:
         seen.append(f"{scope['method']} {scope['path']}?{scope['query_string'].decode()}")
         await small_app(scope, receive, send)
 
-    async with serving(app) as url, asyncio.timeout(20):
+    async with serving(app) as url, asyncio.timeout(PATIENCE_S):
         raw = await Raw.to(url)
         raw.ask("/one?a=1")
         raw.ask("/two")

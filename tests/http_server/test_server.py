@@ -8,7 +8,9 @@ import socket
 import threading
 import time
 import urllib.request
+from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -24,18 +26,34 @@ from model.errors import Refused
 from tests.every import every
 from tests.http_server.raw import Raw, serving, small_app
 
-LIMITS = Limits(connections=10, head_s=5.0, body_s=5.0, head_bytes=16_384)
+LIMITS = Limits(connections=10, head_s=60.0, body_s=60.0, head_bytes=16_384)
 
 
 async def test_an_answer_does_not_wait_until_the_client_has_acknowledged_its_head() -> None:
-    """Else each takes 40 ms more on a connection that is kept: the fastest shows it, however loaded the machine is."""
-    async with serving() as url, httpx.AsyncClient(base_url=url, trust_env=False, timeout=60) as client:
-        took_s = []
-        for _ in range(30):
-            began_s = time.perf_counter()
-            assert (await client.get("/")).text == "ok\n"
-            took_s.append(time.perf_counter() - began_s)
-    assert min(took_s[10:]) < 0.035
+    """Else each takes 40 ms more on a connection that is kept. Method: the server's end of one, among our files."""
+    async with serving() as url:
+        raw = await Raw.to(url)
+        raw.ask("/")
+        assert b"200" in await raw.head()
+        ours = raw.writer.get_extra_info("sockname")
+        ends = [each for each in _sockets_of_this_process() if each.getpeername() == ours]
+        sends_at_once = [each.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0 for each in ends]
+        for each in ends:
+            each.close()
+    assert sends_at_once == [True]
+
+
+def _sockets_of_this_process() -> Iterator[socket.socket]:
+    """Copies of those that are connected."""
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            copy = socket.fromfd(int(descriptor.name), socket.AF_INET, socket.SOCK_STREAM)
+            try:
+                copy.getpeername()
+            except OSError:
+                copy.close()
+            else:
+                yield copy
 
 
 async def test_an_answer_says_its_time_and_not_by_what_it_is_served() -> None:
@@ -71,13 +89,11 @@ async def test_a_stop_answers_what_has_begun_and_waits_for_nobody_else() -> None
         await may_end.wait()
         await answer(send, 200, "late\n")
 
-    began_s = time.monotonic()
-    async with serving(app, stop_s=30) as url:
+    async with asyncio.timeout(120), serving(app, stop_s=3_600) as url:
         silent, asking = await Raw.to(url), await Raw.to(url)
         asking.ask("/")
         await begun.wait()
         asyncio.get_running_loop().call_later(0.3, may_end.set)
-    assert time.monotonic() - began_s < 10
     assert await silent.rest() == b""
     assert (await asking.rest()).endswith(b"late\n")
     with pytest.raises(ConnectionRefusedError):
@@ -92,7 +108,7 @@ async def test_a_stop_loses_nobody_who_has_just_been_accepted(turns: int) -> Non
         waiting = [socket.create_connection((place.hostname, place.port)) for _ in range(5)]
         for _ in range(turns):
             await asyncio.sleep(0)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         for each in waiting:
             with suppress(ConnectionError):
                 assert await Raw(*await asyncio.open_connection(sock=each)).rest() == b""
@@ -112,7 +128,7 @@ async def test_a_stop_ends_what_never_ends() -> None:
         asking = await Raw.to(url)
         asking.ask("/")
         await begun.wait()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         assert await asking.rest() == b""
         await ended.wait()
 
@@ -128,13 +144,11 @@ async def test_in_a_thread_it_answers_while_the_loop_of_its_caller_hangs() -> No
     threads = threading.active_count()
     with listen("127.0.0.1", 0, LIMITS, what="a test", instead="") as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
-        with in_thread(HttpServer(small_app, listener, LIMITS), "test"):
+        with in_thread(HttpServer(small_app, listener, replace(LIMITS, stop_s=3_600)), "test"):
             # Without an await: the loop of this test does nothing meanwhile.
             with urllib.request.urlopen(url, timeout=60) as answered:
                 assert answered.read() == b"ok\n"
             silent = await Raw.to(url)
-            began_s = time.monotonic()
-        assert time.monotonic() - began_s < 5
     assert threading.active_count() == threads
     assert await silent.rest() == b""
 
