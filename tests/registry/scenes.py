@@ -116,9 +116,8 @@ class ZooKeeperScene:
         self.server.stop()
 
     async def start_server(self) -> None:
-        if not self.server.serves():
-            self.server.start()
-            await eventually(self.server.serves, within_s=20)
+        self.server.start()
+        await eventually(self.server.serves, within_s=40)
 
     def pause_server(self) -> None:
         self.server.pause()
@@ -178,8 +177,7 @@ class PostgresScene:
         self.server.stop()
 
     async def start_server(self) -> None:
-        if not self.server.serves():
-            self.server.start()
+        self.server.start()
 
     def pause_server(self) -> None:
         self.server.pause()

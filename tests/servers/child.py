@@ -27,8 +27,10 @@ from tests.servers.warm import WarmProcess
 
 _REMOVE_WHEN_ORPHANED = 'cat > /dev/null; for _ in $(seq 100); do rm -rf -- "$0" && exit; sleep 0.1; done'
 # Below the ports that the kernel gives to outgoing connections: a client that tries a stopped server again and again
-# would otherwise once in a while be connected to itself.
-_PORTS = range(20_000, 32_000)
+# would otherwise once in a while be connected to itself. Each process of a run has ports of its own: none is given to
+# another between the look and its use.
+_PORTS = range(20_000 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 8, 32_000, 8)
+_given: set[int] = set()
 _IN_MEMORY = "/dev/shm"
 _ROOM_BYTES = 8 << 30
 
@@ -226,13 +228,14 @@ def as_user(user: pwd.struct_passwd | None) -> list[str]:
 
 
 def free_port() -> int:
-    """A TCP port of 127.0.0.1 that nobody listens on now."""
-    for port in random.sample(_PORTS, k=100):
+    """A TCP port of 127.0.0.1 that nobody listens on now, and that this process has not given before."""
+    for port in random.sample(sorted(set(_PORTS) - _given), k=100):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
+            _given.add(port)
             return port
     raise ServerFailed("no free TCP port on 127.0.0.1 after 100 tries; close some servers")

@@ -113,22 +113,23 @@ class PostgresServer:
             connect_timeout=30,
         )
 
-    def start(self, timeout_s: float = 30) -> None:
-        """Start the server and wait until it serves. Raises `ServerFailed`."""
-        self._child = Child.of(
-            [str(self._bin / "postgres"), "-D", str(self._data)],
-            cwd=self._folder.path,
-            log=self._folder.path / "log",
-            death_signal=signal.SIGQUIT,  # the immediate stop: it still frees its shared memory
-            user=self._user,
-        )
+    def start(self, timeout_s: float = 120) -> None:
+        """Start the server, unless it runs, and wait until it serves. Raises `ServerFailed`."""
+        if self._child is None or not self._child.running:
+            self._child = Child.of(
+                [str(self._bin / "postgres"), "-D", str(self._data)],
+                cwd=self._folder.path,
+                log=self._folder.path / "log",
+                death_signal=signal.SIGQUIT,  # the immediate stop: it still frees its shared memory
+                user=self._user,
+            )
         self._child.wait_until(self.serves, timeout_s)
 
     def stop(self, mode: StopMode = "fast") -> None:
         """Stop the server as `pg_ctl stop -m` would; "immediate" is a crash. Nothing to do if it is not running."""
         self._let_go()
         if self._child is not None:
-            self._child.end(_STOP_SIGNALS[mode], timeout_s=30)
+            self._child.end(_STOP_SIGNALS[mode], timeout_s=60)
             self._child = None
 
     def restart(self, mode: StopMode = "fast") -> None:

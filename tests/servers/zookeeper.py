@@ -50,14 +50,16 @@ class ZooKeeperServer:
         return f"zookeeper://{credentials + '@' if credentials else ''}{self.hosts}{root}"
 
     def start(self) -> None:
-        """Start the process and return at once; the data of an earlier life is still there."""
+        """Start the process, unless it runs, and return at once; the data of an earlier life is still there."""
+        if self._child is not None and self._child.running:
+            return
         self._child = Child.of(
             ["java", *JVM, "-cp", CLASSPATH, "org.apache.zookeeper.server.ZooKeeperServerMain", "zoo.cfg"],
             cwd=self._folder.path,
             log=self._folder.path / "log",
         )
 
-    def wait_ready(self, timeout_s: float = 30) -> None:
+    def wait_ready(self, timeout_s: float = 120) -> None:
         """Wait until the server serves. Raises `ServerFailed`."""
         assert self._child is not None
         self._child.wait_until(self.serves, timeout_s)
@@ -109,7 +111,7 @@ class ZooKeeperServer:
     def serves(self) -> bool:
         """Whether it answers now."""
         try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
                 connection.sendall(b"srvr")
                 return connection.recv(64).startswith(b"Zookeeper version")
         except OSError:
