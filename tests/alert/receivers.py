@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -18,22 +17,20 @@ from typing import Any
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
+from tests.servers.child import free_port
+
 HANG_S = 600.0
 
 
-def free_port() -> int:
-    with socket.socket() as holder:
-        holder.bind(("127.0.0.1", 0))
-        return int(holder.getsockname()[1])
-
-
 class MailServer:
-    """An SMTP server. `refuses` answers 451 to each mail; `hangs` answers nothing any more once a mail is there."""
+    """An SMTP server. `refuses` answers 451 to each mail, `wants` to each without these words; `hangs` answers nothing
+    any more once a mail is there."""
 
     def __init__(self) -> None:
         self.port = free_port()
         self.mails: list[EmailMessage] = []
         self.refuses = False
+        self.wants = ""
         self.hangs = False
         self.tried = 0
         self._over = threading.Event()
@@ -62,12 +59,14 @@ class MailServer:
         began_s = time.monotonic()
         while self.hangs and not self._over.is_set() and time.monotonic() < began_s + HANG_S:
             await asyncio.sleep(0.05)
-        if self.refuses:
-            return "451 try again later"
         content = envelope.content
         assert isinstance(content, bytes)
         mail = message_from_bytes(content, policy=policy.default)
         assert isinstance(mail, EmailMessage)
+        text = mail.get_body(("plain", "html"))
+        assert text is not None
+        if self.refuses or self.wants not in text.get_content():
+            return "451 try again later"
         self.mails.append(mail)
         return "250 OK"
 
