@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import time
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -20,9 +19,9 @@ from model.errors import Unavailable, Unknown
 from tests.chaos.proxy import Gate, Proxies, Way
 from tests.eventually import eventually
 
-ANSWER_S = 0.5
-MUCH_S = 3.0
-"""Less than anything but our own deadline would take, and much more than that needs on a busy machine."""
+ANSWER_S = 2.0
+PATIENCE_S = 50.0
+"""Much more than anything here takes on a busy machine. Without our own deadline it would take for ever."""
 
 
 @pytest.fixture
@@ -56,12 +55,10 @@ async def test_a_statement_on_a_dead_link_is_given_up_and_the_next_one_has_a_new
     gated: Database, gate: Gate, way: Way
 ) -> None:
     gate.swallow(way)
-    began_s = time.monotonic()
-    with pytest.raises(Unavailable, match="no answer within"):
+    with pytest.raises(Unavailable, match=f"no answer within {ANSWER_S:g} s"):
         await one(gated)
     gate.open()
     assert await one(gated) == 1
-    assert time.monotonic() - began_s < MUCH_S
 
 
 @pytest.mark.parametrize("way", list(Way))
@@ -78,15 +75,13 @@ async def test_a_commit_on_a_dead_link_is_unknown_and_not_a_failure(gated: Datab
 
 async def test_a_transaction_on_a_dead_link_is_left_without_a_word(gated: Database, gate: Gate) -> None:
     """Its rollback would wait for the same link."""
-    began_s = time.monotonic()
     with pytest.raises(ZeroDivisionError):
-        async with gated.writing() as connection:
+        async with asyncio.timeout(PATIENCE_S), gated.writing() as connection:
             await connection.execute(text("SELECT 1"))
             gate.swallow(Way.ASK)
             raise ZeroDivisionError
     gate.open()
     assert await one(gated) == 1
-    assert time.monotonic() - began_s < MUCH_S
 
 
 async def test_who_is_cancelled_on_a_dead_link_does_not_wait_for_it(gated_url: str, gate: Gate) -> None:
@@ -95,22 +90,20 @@ async def test_who_is_cancelled_on_a_dead_link_does_not_wait_for_it(gated_url: s
     gate.swallow(Way.ANSWER)
     asking = asyncio.create_task(one(patient))
     await asyncio.sleep(0.1)
-    began_s = time.monotonic()
     asking.cancel()
-    await asyncio.wait({asking}, timeout=MUCH_S)
+    await asyncio.wait({asking}, timeout=PATIENCE_S)
     assert asking.cancelled()
-    await patient.close()
-    assert time.monotonic() - began_s < MUCH_S
+    async with asyncio.timeout(PATIENCE_S):
+        await patient.close()
 
 
 async def test_a_connection_that_is_accepted_and_never_answered_is_given_up(gated: Database, gate: Gate) -> None:
     gate.drop()
     gate.swallow(Way.ASK)
-    began_s = time.monotonic()
     for _ in range(2):  # the first may still have had the connection that was reset
-        with pytest.raises(Unavailable):
+        with pytest.raises(Unavailable) as given_up:
             await one(gated)
-    assert time.monotonic() - began_s < MUCH_S
+    assert f"within {ANSWER_S:g} s" in str(given_up.value)
 
 
 async def test_a_connection_that_is_given_up_in_the_making_is_closed_at_once() -> None:
@@ -130,7 +123,7 @@ async def test_a_connection_that_is_given_up_in_the_making_is_closed_at_once() -
             url = f"postgresql+psycopg://nobody@127.0.0.1:{port}/nothing"
             with pytest.raises(Unavailable) as kept:
                 await connect(url, "shoal-given-up", answer_within_s=0.2)
-            async with asyncio.timeout(MUCH_S):
+            async with asyncio.timeout(PATIENCE_S):
                 await closed.wait()
             assert "no connection within 0.2 s" in str(kept.value)
     finally:

@@ -91,9 +91,9 @@ def test_ten_thousand_tasks_that_name_others_are_planned_in_time() -> None:
         for n in range(1, 5_000)
     ]
     spec = WorkflowSpec.parse({"tasks": [{"type": "FAKE", **task} for task in tasks]})
-    started = time.monotonic()
+    started = time.process_time()
     plan = Plan.of(WorkflowCode(1), 1, spec)
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
     assert named(plan, "t4000") == {"t2000.x": 2001, "t0.x": 1}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 
 import psycopg
@@ -45,20 +44,16 @@ async def test_waiting_gives_up_with_what_is_missing(postgres_server: PostgresSe
 
 @pytest.mark.parametrize("url", ["mysql://me@127.0.0.1/x", "postgresql+psycopg://me@127.0.0.1:1/x?unknown=1", ""])
 async def test_waiting_ends_at_once_with_what_only_a_person_can_change(url: str) -> None:
-    began_s = time.monotonic()
-    answer = await CommandLine.at(url)("db", "wait", "--within", "60")
+    answer = await CommandLine.at(url)("db", "wait", "--within", "3600", within_s=200)
     assert answer.code == 78
-    assert time.monotonic() - began_s < 50
 
 
 async def test_waiting_ends_at_once_for_a_newer_schema_and_says_what_to_install(database_url: str) -> None:
     with psycopg.connect(database_url.replace("+psycopg", "")) as connection:
         connection.execute("INSERT INTO schema_version (version, name, program) VALUES (99, 'newer', '9.9.0')")
-    began_s = time.monotonic()
-    answer = await CommandLine.at(database_url)("db", "wait", "--within", "60")
+    answer = await CommandLine.at(database_url)("db", "wait", "--within", "3600", within_s=200)
     assert answer.code == 2
     assert "install Shoal 9.9.0 or newer" in answer.err.replace("\n", " ")
-    assert time.monotonic() - began_s < 50
 
 
 async def test_a_plan_for_the_schema_of_this_program_is_empty(database_url: str) -> None:

@@ -32,10 +32,8 @@ async def runs_the_next(errands: Errands) -> None:
 async def test_a_gigabyte_of_output_costs_neither_memory_nor_disk(errands: Errands, source: str) -> None:
     errands.settings["log_bytes_max"] = MIB
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    began = time.monotonic()
     end = await errands.shell(f"{source}; echo; echo the end; exit 3")
     assert (end.state, end.reason) == (TaskState.FAILURE, "exit code 3: the end")
-    assert time.monotonic() - began < 60
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000  # KiB
     assert errands.log_file.stat().st_size < MIB + ENDING_BYTES + 200
     assert errands.log.endswith("the end\n")
@@ -84,10 +82,8 @@ async def test_one_that_ignores_every_signal_ends_at_its_timeout(errands: Errand
     script = (
         f"export MARK={MARK}; trap '' TERM HUP INT QUIT USR1 USR2; bash -c 'sleep 1000' & while :; do sleep 1000; done"
     )
-    began = time.monotonic()
     end = await errands.shell(script, timeout_s=0.5)
     assert (end.state, end.reason) == (TaskState.FAILURE, "it took longer than its timeout of 0.5 s")
-    assert time.monotonic() - began < 60
     assert processes_of(MARK) == set()
     await runs_the_next(errands)
 

@@ -81,7 +81,7 @@ async def test_a_cancellation_lets_a_coroutine_on_its_own_loop_clean_up() -> Non
             cleaned_up.set()
 
     running = asyncio.create_task(run_on_own_loop(work, 30))
-    assert await asyncio.to_thread(begun.wait, 10)
+    assert await asyncio.to_thread(begun.wait, 60)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
