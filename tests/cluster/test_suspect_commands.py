@@ -102,4 +102,4 @@ async def test_a_command_that_kills_its_master_is_given_up_and_its_neighbours_ru
     reasons = cluster.rows("SELECT params, reason FROM error_command")
     assert reasons == [('{"a": "SUSPECT"}', "it could not be handled: 4 masters died while they were at it")]
     assert cluster.rows("SELECT state, count(*) FROM workflow_instance GROUP BY 1") == [("SUCCESS", GOOD)]
-    await eventually(lambda: supervised[-1].is_alive, within_s=1)
+    await eventually(lambda: supervised[-1].is_alive)

@@ -114,7 +114,7 @@ async def test_what_is_inserted_by_plain_sql_into_the_queue_is_an_event(hub: Hub
     with hub.listen(["queue"]) as listening, heard(listening) as got:
         async with await psycopg.AsyncConnection.connect(plain, autocommit=True) as connection:
             await connection.execute("INSERT INTO command (type, workflow_code) VALUES ('START_PROCESS', 1)")
-            await eventually(lambda: got.of("queue"), within_s=1)
+            await eventually(lambda: got.of("queue"))
         assert got.of("queue")[0] == {"topic": "queue", "commands": 1, "errors": 0}
 
 
@@ -125,12 +125,12 @@ async def test_alerts_are_an_event_without_what_they_say_when_they_are_written_a
     with hub.listen(["alerts"], allowed=frozenset()) as listening, heard(listening) as got:
         async with await psycopg.AsyncConnection.connect(plain, autocommit=True) as connection:
             await connection.execute("INSERT INTO alert (kind, severity, subject) VALUES ('TEST', 'INFO', 'secret')")
-            await eventually(lambda: got.of("alerts"), within_s=1)
+            await eventually(lambda: got.of("alerts"))
         before = len(got.of("alerts"))
         async with database.writing() as connection:
             silence = silences.NewSilence(None, None, 60.0, None, None, None, "")
             await silences.insert(connection, silence, "ada")
-        await eventually(lambda: len(got.of("alerts")) > before, within_s=1)
+        await eventually(lambda: len(got.of("alerts")) > before)
         assert {str(event) for event in got.of("alerts")} == {"{'topic': 'alerts'}"}
 
 

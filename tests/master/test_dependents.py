@@ -182,9 +182,9 @@ async def test_a_strangers_lock_on_one_of_them_does_not_hold_up_the_others(place
     async with place.scene.database.writing() as stranger:
         await stranger.execute(text("SELECT FROM task_instance WHERE id = :id FOR UPDATE"), {"id": few[0]})
         place.tell(AWAITED)
-        await eventually(lambda: place.states(few[1:]), until={"SUCCESS"}, within_s=1.5)
+        await eventually(lambda: place.states(few[1:]), until={"SUCCESS"}, within_s=10)
         later = await place.wait_for(AWAITED)
-        await eventually(lambda: place.states(later), until={"SUCCESS"}, within_s=1.5)
+        await eventually(lambda: place.states(later), until={"SUCCESS"}, within_s=10)
         assert await place.states(few[:1]) == {"RUNNING_EXECUTION"}
     await eventually(lambda: place.states(few), until={"SUCCESS"}, within_s=10)
 

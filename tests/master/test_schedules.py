@@ -93,12 +93,12 @@ def times(sql: Any, schedule: int) -> list[Any]:
 
 async def test_each_second_fires_once_and_none_is_left_out(life: Life, sql: Any) -> None:
     schedule = insert(sql)
-    async with firing(life, Place(ALONE)):
+    async with firing(life, Place(ALONE), SLOW):
         await eventually(lambda: len(times(sql, schedule)) >= 4, within_s=15)
     fired = times(sql, schedule)
     assert [time - fired[0] for time in fired] == [timedelta(seconds=number) for number in range(len(fired))]
     late = "SELECT max(created_at - schedule_time) FROM command"
-    assert sql(late)[0] < timedelta(seconds=1), "the timer wakes it, long before its next look"
+    assert sql(late)[0] < SLOW.look_every / 2, "the timer wakes it, long before its next look"
 
 
 async def test_the_timer_wakes_it_for_the_next_one(life: Life, sql: Any) -> None:
@@ -107,7 +107,7 @@ async def test_the_timer_wakes_it_for_the_next_one(life: Life, sql: Any) -> None
     sql("UPDATE schedule SET next_fire_at = clock_timestamp() + interval '1 s'")
     async with firing(life, Place(ALONE), SLOW):
         await eventually(lambda: len(times(sql, schedule)) == 1, within_s=10)
-    assert sql("SELECT created_at - schedule_time FROM command")[0] < timedelta(seconds=1)
+    assert sql("SELECT created_at - schedule_time FROM command")[0] < SLOW.look_every / 2
 
 
 async def test_broken_rows_get_a_sentence_and_the_others_fire(life: Life, sql: Any) -> None:
@@ -209,13 +209,13 @@ async def test_whoever_writes_one_through_dao_rings_for_the_masters(life: Life, 
     ears = Listener(database_url, "shoal-test", {SCHEDULE: lambda _: rung.set()})
     listening = asyncio.create_task(ears.run())
     try:
-        assert await set_within(rung, 5), "it calls once when it begins to listen"
+        assert await set_within(rung, 60), "it calls once when it begins to listen"
         async with life.database.writing() as connection:
             id_ = await schedules.insert(connection, WorkflowCode(1001), ScheduleSpec("0 5 * * *"))
-        assert await set_within(rung, 5)
+        assert await set_within(rung, 60)
         async with life.database.writing() as connection:
             await schedules.set_state(connection, id_, online=False)
-        assert await set_within(rung, 5)
+        assert await set_within(rung, 60)
     finally:
         listening.cancel()
 

@@ -29,7 +29,7 @@ SCHEMA = Path(__file__).parents[2] / "sql" / "schema.sql"
 
 
 async def _begin(database_url: str) -> tuple[Life, Heartbeat]:
-    registry = make_registry(database_url, session_timeout=timedelta(seconds=2), application_name="shoal-test")
+    registry = make_registry(database_url, session_timeout=timedelta(seconds=60), application_name="shoal-test")
     new = NewNode(NodeKind.MASTER, ADDRESS, this_process(), "m1")
     life = await Life.begin(database_url, new, timing=Timing(), registry=registry)
     return life, Heartbeat(epoch=life.me.epoch, kind=NodeKind.MASTER, address=ADDRESS)

@@ -42,7 +42,7 @@ class CommandLine:
             stderr=asyncio.subprocess.PIPE,
         )
 
-    async def __call__(self, *arguments: str, within_s: float = 60) -> Answer:
+    async def __call__(self, *arguments: str, within_s: float = 150) -> Answer:
         """Run a verb to its end."""
         return await asyncio.to_thread(run_verb, arguments, self.environment, within_s=within_s)
 

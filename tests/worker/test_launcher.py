@@ -125,7 +125,7 @@ async def test_a_tasks_children_do_not_outlive_it(scene: Scene) -> None:
 async def test_the_whole_family_is_there_before_it_ends(scene: Scene) -> None:
     """Guards the other tests: a family that is never born leaves nothing either."""
     run = asyncio.create_task(scene.bash(FAMILY + "wait"))
-    await eventually(lambda: len(scene.alive()) >= FAMILY_SIZE, within_s=5)
+    await eventually(lambda: len(scene.alive()) >= FAMILY_SIZE, within_s=15)
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
         await run
@@ -136,7 +136,7 @@ async def test_a_polite_task_ends_by_itself_within_the_grace(scene: Scene) -> No
     run = asyncio.create_task(
         scene.bash("trap 'sleep 0.1; echo cleaned up; exit 0' TERM; echo ready; sleep 1000 & wait")
     )
-    await eventually(lambda: "ready" in scene.log.text, within_s=5)
+    await eventually(lambda: "ready" in scene.log.text, within_s=15)
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
         await run
@@ -145,7 +145,7 @@ async def test_a_polite_task_ends_by_itself_within_the_grace(scene: Scene) -> No
 
 async def test_a_task_that_ignores_term_is_killed_after_the_grace(scene: Scene) -> None:
     run = asyncio.create_task(scene.bash("trap '' TERM; echo ready; while :; do sleep 1000; done"))
-    await eventually(lambda: "ready" in scene.log.text, within_s=5)
+    await eventually(lambda: "ready" in scene.log.text, within_s=15)
     asked = time.monotonic()
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -157,7 +157,7 @@ async def test_a_task_that_ignores_term_is_killed_after_the_grace(scene: Scene) 
 async def test_a_second_cancellation_does_not_wait_for_the_grace(tmp_path: Path, scene: Scene) -> None:
     scene.launcher._grace_s = 60
     run = asyncio.create_task(scene.bash("trap '' TERM; echo ready; while :; do sleep 1000; done"))
-    await eventually(lambda: "ready" in scene.log.text, within_s=5)
+    await eventually(lambda: "ready" in scene.log.text, within_s=15)
     run.cancel()
     await asyncio.sleep(0.1)
     assert not run.done()
@@ -169,7 +169,7 @@ async def test_a_second_cancellation_does_not_wait_for_the_grace(tmp_path: Path,
 
 async def test_a_stopped_task_gets_its_grace_too(scene: Scene) -> None:
     run = asyncio.create_task(scene.bash("trap 'echo cleaned up; exit' TERM; echo ready; kill -STOP $$; sleep 1000"))
-    await eventually(lambda: "ready" in scene.log.text, within_s=5)
+    await eventually(lambda: "ready" in scene.log.text, within_s=15)
     await asyncio.sleep(0.1)
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -180,7 +180,7 @@ async def test_a_stopped_task_gets_its_grace_too(scene: Scene) -> None:
 async def test_a_breeder_does_not_outrun_the_kill(scene: Scene) -> None:
     """Processes that fork and leave, so that each list of them is old when it is complete."""
     run = asyncio.create_task(scene.bash("hop() { ( sleep 0.01; hop & ) & }; hop; hop; hop; echo ready; sleep 1000"))
-    await eventually(lambda: "ready" in scene.log.text, within_s=5)
+    await eventually(lambda: "ready" in scene.log.text, within_s=15)
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
         await run
@@ -224,7 +224,7 @@ async def test_nothing_stays_open_in_the_worker(scene: Scene) -> None:
 
 async def test_closing_ends_what_still_runs(scene: Scene) -> None:
     run = asyncio.create_task(scene.bash("trap '' TERM\n" + FAMILY + "wait; sleep 1000"))
-    await eventually(lambda: len(scene.alive()) > FAMILY_SIZE, within_s=5)
+    await eventually(lambda: len(scene.alive()) > FAMILY_SIZE, within_s=15)
     await scene.launcher.close()
     assert scene.alive() == set()
     assert await run == 128 + signal.SIGKILL

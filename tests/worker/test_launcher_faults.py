@@ -73,7 +73,7 @@ def keeper_of(scene: Scene) -> int:
 async def test_nothing_is_left_of_a_killed_workers_tasks(other_worker: OtherWorker) -> None:
     await other_worker.has_family()
     other_worker.process.kill()
-    await eventually(lambda: not other_worker.family(), within_s=3)
+    await eventually(lambda: not other_worker.family(), within_s=10)
 
 
 async def test_nothing_is_left_when_a_keeper_is_killed_with_its_worker(other_worker: OtherWorker) -> None:
@@ -84,18 +84,18 @@ async def test_nothing_is_left_when_a_keeper_is_killed_with_its_worker(other_wor
     other_worker.process.kill()
     other_worker.process.wait()
     os.kill(keeper, signal.SIGKILL)
-    await eventually(lambda: not other_worker.family(), within_s=3)
+    await eventually(lambda: not other_worker.family(), within_s=10)
 
 
-@pytest.mark.parametrize("other_worker", [1.5], indirect=True)
+@pytest.mark.parametrize("other_worker", [4.0], indirect=True)
 async def test_a_stopped_worker_loses_its_tasks_at_the_deadline_and_learns_it(other_worker: OtherWorker) -> None:
     await other_worker.has_family()
-    await asyncio.sleep(2)
+    await asyncio.sleep(4.5)
     assert len(other_worker.family()) >= FAMILY_SIZE + 1  # a deadline that is moved on harms nobody
     other_worker.process.send_signal(signal.SIGSTOP)
     await asyncio.sleep(0.5)
     assert other_worker.family()
-    await eventually(lambda: not other_worker.family(), within_s=3)
+    await eventually(lambda: not other_worker.family(), within_s=10)
     other_worker.process.send_signal(signal.SIGCONT)
     assert other_worker.process.communicate(timeout=120)[0].startswith("DeadlinePassed")
 
@@ -118,17 +118,17 @@ async def test_nothing_starts_after_the_deadline(scene: Scene) -> None:
 
 async def test_a_killed_keeper_is_a_failure_and_its_tree_is_swept(scene: Scene) -> None:
     run = asyncio.create_task(scene.bash(FAMILY + "trap '' TERM; sleep 1000"))
-    await eventually(lambda: len(scene.alive()) > FAMILY_SIZE, within_s=5)
+    await eventually(lambda: len(scene.alive()) > FAMILY_SIZE, within_s=15)
     os.kill(keeper_of(scene), signal.SIGKILL)
     with pytest.raises(LauncherKilled, match="its launcher was killed"):
         await run
-    await eventually(lambda: not scene.alive(), within_s=2)  # the one without the mark is the zygote's to kill
+    await eventually(lambda: not scene.alive(), within_s=10)  # the one without the mark is the zygote's to kill
     assert await scene.bash("true") == 0
 
 
 async def test_what_bears_the_mark_is_swept_even_without_a_zygote(scene: Scene) -> None:
     run = asyncio.create_task(scene.bash("setsid sleep 1000 & (setsid sleep 1001 &); wait"))
-    await eventually(lambda: len(scene.alive()) >= 3, within_s=5)
+    await eventually(lambda: len(scene.alive()) >= 3, within_s=15)
     keeper = keeper_of(scene)
     assert scene.launcher.zygote_pid is not None
     os.kill(scene.launcher.zygote_pid, signal.SIGKILL)
@@ -139,8 +139,9 @@ async def test_what_bears_the_mark_is_swept_even_without_a_zygote(scene: Scene) 
 
 
 async def test_a_keeper_that_is_killed_while_its_task_is_cancelled_changes_nothing(scene: Scene) -> None:
+    scene.launcher._grace_s = 60
     run = asyncio.create_task(scene.bash("trap '' TERM; echo ready; sleep 1000"))
-    await eventually(lambda: "ready" in scene.log.text, within_s=5)
+    await eventually(lambda: "ready" in scene.log.text, within_s=15)
     run.cancel()
     await asyncio.sleep(0.1)
     os.kill(keeper_of(scene), signal.SIGKILL)
@@ -154,7 +155,7 @@ async def test_a_stopped_keeper_does_not_hold_up_a_cancellation_for_ever(
 ) -> None:
     monkeypatch.setattr(task_process, "KEEPER_S_MAX", 0.2)
     run = asyncio.create_task(scene.bash("setsid sleep 1000 & echo ready; kill -STOP $PPID; sleep 1000"))
-    await eventually(lambda: "ready" in scene.log.text, within_s=5)
+    await eventually(lambda: "ready" in scene.log.text, within_s=15)
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(run, 30)
@@ -260,15 +261,18 @@ async def test_a_task_cannot_end_its_keeper_by_an_ordinary_signal(scene: Scene) 
     )
 
 
-async def test_a_killed_zygote_takes_nothing_with_it_and_is_replaced(scene: Scene) -> None:
-    run = asyncio.create_task(scene.bash("echo ready; sleep 1; echo went on; exit 6"))
-    await eventually(lambda: "ready" in scene.log.text, within_s=5)
+async def test_a_killed_zygote_takes_nothing_with_it_and_is_replaced(scene: Scene, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    waits = f"echo ready; until [ -e {go} ]; do sleep 0.05; done; echo went on; exit 6"
+    run = asyncio.create_task(scene.bash(waits))
+    await eventually(lambda: "ready" in scene.log.text, within_s=15)
     former = scene.launcher.zygote_pid
     assert former is not None
     os.kill(former, signal.SIGKILL)
     assert await asyncio.gather(*(scene.bash("true") for _ in range(5))) == [0] * 5
     assert scene.launcher.zygote_pid != former
     assert not run.done()
+    go.touch()
     assert await run == 6
     assert "went on" in scene.log.text
 
@@ -277,7 +281,7 @@ async def test_keepers_that_outlived_their_zygote_are_killed_on_cancel_and_reape
     """As in a container, where the worker is pid 1."""
     prctl.become_subreaper()
     run = asyncio.create_task(scene.bash(FAMILY + "wait"))
-    await eventually(lambda: len(scene.alive()) >= FAMILY_SIZE, within_s=5)
+    await eventually(lambda: len(scene.alive()) >= FAMILY_SIZE, within_s=15)
     keeper = keeper_of(scene)
     assert scene.launcher.zygote_pid is not None
     os.kill(scene.launcher.zygote_pid, signal.SIGKILL)
@@ -304,7 +308,7 @@ async def test_requests_under_way_survive_a_dying_zygote(scene: Scene) -> None:
 async def test_the_tree_is_found_without_the_kernels_lists_of_children(monkeypatch: pytest.MonkeyPatch) -> None:
     child = subprocess.Popen(["bash", "-c", "sleep 1000 & sleep 1000 & wait"])
     try:
-        await eventually(lambda: len(tree.descendants(child.pid)) == 2, within_s=5)
+        await eventually(lambda: len(tree.descendants(child.pid)) == 2, within_s=15)
         listed = set(tree.descendants(child.pid))
         monkeypatch.setattr(tree, "_kernel_lists_children", lambda: False)
         assert set(tree.descendants(child.pid)) == listed

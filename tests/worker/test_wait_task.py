@@ -334,7 +334,7 @@ async def test_a_server_that_does_not_answer_ends_a_look_by_its_limit_and_loses_
         params = {"for": {"http": {"url": server.address}}, "look_timeout": "1s"}
         end = await errands.run(claimed("WAIT", params=params))
         assert (end.state, end.reason) == (T.FAILURE, "a look took longer than its look_timeout of 1 s")
-        await asyncio.wait_for(server.gone.wait(), 10)
+        await asyncio.wait_for(server.gone.wait(), 60)
     assert len(server.seen) == 1
     await eventually(threads_at_work, until=0)
 
@@ -346,7 +346,7 @@ async def test_a_kill_during_a_look_closes_its_connection(errands: Errands) -> N
         looking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await looking
-        await asyncio.wait_for(server.gone.wait(), 10)
+        await asyncio.wait_for(server.gone.wait(), 60)
     await eventually(threads_at_work, until=0)
 
 
