@@ -12,6 +12,7 @@ from tests.alert.test_delivery_under_faults import senders
 from tests.cluster.cluster import Cluster
 from tests.cluster.conftest import cluster as cluster
 from tests.cluster.conftest import laptop as laptop
+from tests.cluster.conftest import patient as timing  # noqa: F401 - what its clusters live by
 from tests.eventually import eventually
 
 

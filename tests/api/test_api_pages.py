@@ -10,7 +10,7 @@ from model.accounts.rights import Role
 from service.error_codes import KINDS
 from tests.accounts.office import Office
 from tests.api.serving import serving
-from tests.cluster.cluster import Cluster
+from tests.cluster.cluster import PATIENT, Cluster
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference"
 ADDRESS = "http://127.0.0.1:7465"
@@ -25,7 +25,7 @@ def typed(text: str) -> list[tuple[str, str]]:
 
 async def test_the_session_of_the_page_works_line_by_line(database_url: str, tmp_path: Path) -> None:
     page = typed((DOCS / "api.md").read_text("utf-8"))
-    with Cluster(database_url, database_url, tmp_path) as cluster:
+    with Cluster(database_url, database_url, tmp_path, PATIENT) as cluster:
         await cluster.master()
         await cluster.worker()
         async with serving(database_url) as api:

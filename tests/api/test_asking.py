@@ -9,7 +9,7 @@ import pytest
 
 from api.preferences import preferred_wait_s
 from tests.api.serving import BASE, Serving, token_of
-from tests.cluster.cluster import Cluster
+from tests.cluster.cluster import PATIENT, Cluster
 from tests.eventually import eventually
 from tests.every import every
 
@@ -19,7 +19,7 @@ START = f"{BASE}/workflow-definitions/7/runs"
 
 @pytest.fixture
 def cluster(database_url: str, tmp_path: Path) -> Iterator[Cluster]:
-    with Cluster(database_url, database_url, tmp_path) as made:
+    with Cluster(database_url, database_url, tmp_path, PATIENT) as made:
         made.define(7, "w", tasks=TASKS)
         yield made
 

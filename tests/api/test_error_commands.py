@@ -11,7 +11,7 @@ import pytest
 from model.accounts.rights import Role, Scope
 from tests.api.people import member
 from tests.api.serving import BASE, Serving, token_of
-from tests.cluster.cluster import Cluster
+from tests.cluster.cluster import PATIENT, Cluster
 from tests.shoal.command_line import CommandLine
 
 TASKS = [{"name": "a", "type": "FAKE", "params": {"duration": "${seconds}"}}]
@@ -20,7 +20,7 @@ TASKS = [{"name": "a", "type": "FAKE", "params": {"duration": "${seconds}"}}]
 @pytest.fixture
 def cluster(database_url: str, tmp_path: Path) -> Iterator[Cluster]:
     """Without nodes: error commands stand there, and new commands stay."""
-    with Cluster(database_url, database_url, tmp_path) as made:
+    with Cluster(database_url, database_url, tmp_path, PATIENT) as made:
         made.rows("INSERT INTO project (name) VALUES ('sales') ON CONFLICT DO NOTHING")
         made.define(7, "w", tasks=TASKS, params={"seconds": "1"})
         made.define(8, "x", tasks=TASKS)

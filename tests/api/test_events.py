@@ -14,13 +14,13 @@ from sqlalchemy import text
 
 from model.accounts.rights import Scope
 from tests.api.serving import BASE, Serving, token_of
-from tests.cluster.cluster import Cluster
+from tests.cluster.cluster import PATIENT, Cluster
 from tests.eventually import eventually
 
 
 @pytest.fixture
 def cluster(database_url: str, tmp_path: Path) -> Iterator[Cluster]:
-    with Cluster(database_url, database_url, tmp_path) as made:
+    with Cluster(database_url, database_url, tmp_path, PATIENT) as made:
         yield made
 
 

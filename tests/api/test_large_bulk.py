@@ -16,7 +16,7 @@ from model.accounts.rights import Role
 from model.errors import Unavailable
 from service.runs import large_bulk
 from tests.api.serving import BASE, Serving, serving, token_of
-from tests.cluster.cluster import Cluster
+from tests.cluster.cluster import PATIENT, Cluster
 from tests.eventually import eventually
 from tests.shoal.command_line import CommandLine
 
@@ -35,7 +35,7 @@ ASKED = "SELECT count(*), count(DISTINCT workflow_instance_id), min(created_by) 
 
 @pytest.fixture
 def cluster(database_url: str, tmp_path: Path) -> Iterator[Cluster]:
-    with Cluster(database_url, database_url, tmp_path) as made:
+    with Cluster(database_url, database_url, tmp_path, PATIENT) as made:
         made.define(7, "w", tasks=[{"name": "a", "type": "FAKE", "params": {}}])
         made.define(8, "v", tasks=[{"name": "b", "type": "FAKE", "params": {}}])
         made.rows("UPDATE workflow_definition SET project = 'theirs' WHERE code = 8")

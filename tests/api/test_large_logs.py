@@ -16,7 +16,7 @@ from dao.postgres.database import Database
 from shoal.backend import backend_of
 from shoal.config.settings import load_settings
 from tests.api.serving import BASE, client_of, token_of
-from tests.cluster.cluster import Cluster
+from tests.cluster.cluster import PATIENT, Cluster
 from tests.eventually import eventually
 from tests.servers.child import Child
 
@@ -26,7 +26,7 @@ MB = 1 << 20
 
 @pytest.fixture
 def cluster(database_url: str, tmp_path: Path) -> Iterator[Cluster]:
-    with Cluster(database_url, database_url, tmp_path) as made:
+    with Cluster(database_url, database_url, tmp_path, PATIENT) as made:
         yield made
 
 

@@ -24,7 +24,7 @@ from service.logs.log_source import read_log
 from shoal.clients.direct import DirectClient
 from shoal.clients.remote import RemoteClient
 from tests.api.serving import BASE, Serving, serving, token_of
-from tests.cluster.cluster import Cluster
+from tests.cluster.cluster import PATIENT, Cluster
 from tests.eventually import eventually
 from tests.every import every
 from tests.service.test_slices import Rolling
@@ -35,7 +35,7 @@ QUICK = {"SHOAL_WORKER__LOG_BYTES_MAX": str(1 << 30)}
 
 @pytest.fixture
 def cluster(database_url: str, tmp_path: Path) -> Iterator[Cluster]:
-    with Cluster(database_url, database_url, tmp_path) as made:
+    with Cluster(database_url, database_url, tmp_path, PATIENT) as made:
         yield made
 
 

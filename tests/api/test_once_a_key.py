@@ -22,7 +22,7 @@ from dao.postgres.database import Database
 from shoal.backend import backend_of
 from shoal.config.settings import load_settings
 from tests.api.serving import BASE, client_of, token_of
-from tests.cluster.cluster import Cluster, Node
+from tests.cluster.cluster import PATIENT, Cluster, Node
 from tests.conftest import SCHEMA
 from tests.eventually import eventually
 from tests.servers.child import free_port
@@ -50,7 +50,7 @@ def postgres() -> Iterator[PostgresServer]:
 @pytest.fixture
 def cluster(postgres: PostgresServer, tmp_path: Path) -> Iterator[Cluster]:
     url = postgres.url("once")
-    with Cluster(url, url, tmp_path) as made:
+    with Cluster(url, url, tmp_path, PATIENT) as made:
         yield made
 
 

@@ -12,7 +12,7 @@ from dao.accounts import members
 from model.accounts.rights import Role
 from tests.api.serving import BASE, Serving, token_of
 from tests.api.verbs import assert_same, through
-from tests.cluster.cluster import Cluster
+from tests.cluster.cluster import PATIENT, Cluster
 from tests.eventually import eventually
 from tests.shoal.command_line import CommandLine
 
@@ -22,7 +22,7 @@ OF_W = f"{BASE}/workflow-definitions/7/schedules"
 
 @pytest.fixture
 def cluster(database_url: str, tmp_path: Path) -> Iterator[Cluster]:
-    with Cluster(database_url, database_url, tmp_path) as made:
+    with Cluster(database_url, database_url, tmp_path, PATIENT) as made:
         made.define(7, "w", tasks=TASKS, params={"day": "1"}, time_zone="Europe/Berlin")
         yield made
 

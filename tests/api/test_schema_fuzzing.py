@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.api.serving import serving, token_of
-from tests.cluster.cluster import Cluster
+from tests.cluster.cluster import PATIENT, Cluster
 
 CHECKS = (
     "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,"
@@ -30,7 +30,7 @@ checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 503]
 
 async def fuzz(database_url: str, folder: Path, examples: int, phases: str) -> str:
     """What schemathesis says of an API with a workflow and an ended run."""
-    with Cluster(database_url, database_url, folder) as cluster:
+    with Cluster(database_url, database_url, folder, PATIENT) as cluster:
         cluster.define(1, "w", tasks=[{"name": "a", "type": "FAKE", "params": {}}])
         await cluster.master()
         await cluster.worker()

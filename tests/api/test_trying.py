@@ -14,7 +14,7 @@ from dao.definitions import trials
 from model.accounts.rights import Role, Scope
 from tests.api.people import member
 from tests.api.serving import BASE, Serving
-from tests.cluster.cluster import Cluster
+from tests.cluster.cluster import PATIENT, Cluster
 from tests.dao.scene import Scene
 from tests.eventually import eventually
 
@@ -24,7 +24,7 @@ GREET = 'name: greet\ntype: SHELL\nafter: [another]\npriority: HIGH\nparams:\n  
 
 @pytest.fixture
 def cluster(database_url: str, tmp_path: Path) -> Iterator[Cluster]:
-    with Cluster(database_url, database_url, tmp_path) as made:
+    with Cluster(database_url, database_url, tmp_path, PATIENT) as made:
         yield made
 
 

@@ -29,6 +29,13 @@ TIMING = {
     "SHOAL_MASTER__STEAL_AFTER": "3",
     "SHOAL_MASTER__DRAIN": "0.5",
 }
+PATIENT = {
+    **TIMING,
+    "SHOAL_TIMING__SESSION_TIMEOUT": "10",
+    "SHOAL_TIMING__MASTER_FENCE_AFTER": "10",
+    "SHOAL_TIMING__WORKER_FENCE_AFTER": "20",
+}
+"""Where no test waits for a death: no machine is so busy that a node which lives is taken for dead."""
 
 
 def without_haste(environment: Mapping[str, str]) -> dict[str, str]:
@@ -103,13 +110,13 @@ class Node:
 class Cluster:
     """Masters and workers on one database and one registry. Close it, or use it as a context."""
 
-    def __init__(self, database_url: str, registry_url: str, folder: Path) -> None:
+    def __init__(self, database_url: str, registry_url: str, folder: Path, timing: Mapping[str, str] = TIMING) -> None:
         self.folder = folder
         self.before: list[str] = []
         """What the command of each process that is started from now on begins with."""
         self.journal = Journal(folder / "journal")
         self.environment = {
-            **TIMING,
+            **timing,
             "SHOAL_DATABASE_URL": database_url,
             "SHOAL_REGISTRY_URL": registry_url,
             "SHOAL_LOG_FORMAT": "json",

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from tests.cluster.cluster import Cluster, Node
+from tests.cluster.conftest import patient as timing  # noqa: F401 - what its clusters live by
 from tests.eventually import eventually
 
 

@@ -15,6 +15,7 @@ from sqlalchemy import make_url
 from dao.postgres.database import Database
 from service.live.hub import Hub
 from tests.cluster.cluster import Cluster
+from tests.cluster.conftest import patient as timing  # noqa: F401 - what its clusters live by
 from tests.eventually import eventually
 from tests.live.listening import Heard, heard, running
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from tests.cluster.cluster import Cluster
+from tests.cluster.conftest import patient as timing  # noqa: F401 - what its clusters live by
 from tests.eventually import eventually
 
 REPORTED = """SELECT task_name, progress_done, progress_total, progress_text FROM task_instance

@@ -9,6 +9,7 @@ from pathlib import Path
 from sqlalchemy import make_url
 
 from tests.cluster.cluster import Cluster, Node
+from tests.cluster.conftest import patient as timing  # noqa: F401 - what its clusters live by
 from tests.eventually import eventually
 
 

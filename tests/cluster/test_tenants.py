@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.cluster import Cluster
+from tests.cluster.conftest import patient as timing  # noqa: F401 - what its clusters live by
 from tests.eventually import eventually
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user; run the tests as root too")

@@ -24,7 +24,7 @@ from dao.postgres.query_line import QueryLine
 from model.errors import Refused, ShoalError
 from registry.belonging import place_of
 from shoal.psql import psql_environment
-from tests.cluster.cluster import Cluster
+from tests.cluster.cluster import PATIENT, Cluster
 from tests.every import every
 from tests.servers.child import free_port
 from tests.servers.postgres import PostgresServer, binaries
@@ -231,7 +231,7 @@ async def test_nodes_join_and_verbs_work_by_several_hosts_and_odd_names(
     before, _, where = odd_url.partition("@")
     host, _, name = where.partition("/")
     several = f"{before}@/{name}?host=127.0.0.1:{silent}&host={host}&options=-csearch_path%3Dpublic"
-    with Cluster(several, several, tmp_path) as cluster:
+    with Cluster(several, several, tmp_path, PATIENT) as cluster:
         node = await cluster.master()
         answer = await CommandLine.at(several)("db", "check")
         assert answer.code == 0, answer.err

@@ -10,7 +10,7 @@ from sqlalchemy import make_url, text
 
 from dao.postgres.database import Database
 from model.errors import Denied
-from tests.cluster.cluster import Cluster
+from tests.cluster.cluster import PATIENT, Cluster
 from tests.servers.postgres import PostgresServer
 from tests.shoal.command_line import CommandLine
 
@@ -67,7 +67,7 @@ async def test_a_cluster_begins_and_goes_on_under_foreign_settings(
     shoal = CommandLine.at(url)
     made, again = await shoal.each("db init", "db check")
     assert (made.code, again.code) == (0, 0), made.err + again.err
-    with Cluster(url, url, tmp_path) as cluster:
+    with Cluster(url, url, tmp_path, PATIENT) as cluster:
         await cluster.master()
         await cluster.worker()
         (tmp_path / "w.yaml").write_text("name: w\ntasks: [{name: a, type: SHELL, params: {script: 'echo é'}}]\n")

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from tests.cluster.cluster import Cluster
-from tests.cluster.conftest import cluster  # noqa: F401 - a fixture
+from tests.cluster.conftest import cluster, timing  # noqa: F401 - fixtures
 from tests.edits.stage import GO_ON_WITHIN_S, Stage
 
 OFTEN = ("LOOK_EVERY", "SWEEP_EVERY", "WATCH_EVERY", "STUCK_AFTER")

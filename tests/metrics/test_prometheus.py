@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.cluster.cluster import Cluster, Node
+from tests.cluster.conftest import patient as timing  # noqa: F401 - what its clusters live by
 from tests.eventually import eventually
 from tests.metrics.scraping import scraped, started_sender, url_of
 from tests.servers.prometheus import PrometheusServer, promtool

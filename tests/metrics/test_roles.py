@@ -6,6 +6,7 @@ from dao.secrets.vault import new_key
 from node.cluster_gauges import REST_S_MAX
 from tests.alert.receivers import mail_server
 from tests.cluster.cluster import Cluster
+from tests.cluster.conftest import patient as timing  # noqa: F401 - what its clusters live by
 from tests.eventually import eventually
 from tests.metrics.scraping import scraped, started_sender, value
 from tests.servers.prometheus import promtool

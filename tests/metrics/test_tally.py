@@ -8,6 +8,7 @@ from metrics import worker
 from metrics.tally import Tally
 from model.cluster.nodes import Counted
 from tests.cluster.cluster import Cluster
+from tests.cluster.conftest import patient as timing  # noqa: F401 - what its clusters live by
 from tests.eventually import eventually
 
 

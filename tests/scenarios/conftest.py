@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.cluster.cluster import Cluster
+from tests.cluster.cluster import PATIENT, Cluster
 from tests.conftest import TEMPLATE
 from tests.eventually import eventually
 from tests.scenarios.engine import SEEN, Engine
@@ -19,7 +19,7 @@ from tests.servers.postgres import PostgresServer
 def _shared_cluster(postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     url = postgres_server.create_database("scenarios", template=TEMPLATE)
     folder: Path = tmp_path_factory.mktemp("scenarios")
-    with Cluster(url, url, folder) as cluster:
+    with Cluster(url, url, folder, PATIENT) as cluster:
         cluster.rows(SEEN)
         yield cluster
     postgres_server.drop_database("scenarios")

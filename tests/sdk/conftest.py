@@ -20,7 +20,7 @@ from dao.postgres.database import Database
 from model.accounts.rights import Scope
 from model.accounts.tokens import RANDOM_BYTES, make
 from shoal_sdk.client import Client
-from tests.cluster.cluster import Cluster
+from tests.cluster.cluster import PATIENT, Cluster
 from tests.servers.postgres import PostgresServer
 from tests.servers.zookeeper import ZooKeeperServer
 
@@ -58,7 +58,7 @@ def shoal(
 ) -> Iterator[Shoal]:
     """A master, a worker and an API."""
     url = postgres_server.create_database("of_sdk", template="shoal_template")
-    with Cluster(url, zookeeper_server.url("/sdk/shoal"), tmp_path_factory.mktemp("cluster")) as cluster:
+    with Cluster(url, zookeeper_server.url("/sdk/shoal"), tmp_path_factory.mktemp("cluster"), PATIENT) as cluster:
         asyncio.run(_begin(cluster, ["default"]))
         with served(cluster, url) as made:
             yield made
@@ -68,7 +68,7 @@ def shoal(
 def stored_shoal(database_url: str, tmp_path: Path) -> Iterator[Shoal]:
     """The same with a log store, and another worker for the group `other`."""
     (tmp_path / "store").mkdir()
-    with Cluster(database_url, database_url, tmp_path) as cluster:
+    with Cluster(database_url, database_url, tmp_path, PATIENT) as cluster:
         cluster.environment["SHOAL_LOG_STORE__URL"] = (tmp_path / "store").as_uri()
         asyncio.run(_begin(cluster, ["default", "other"]))
         with served(cluster, database_url) as made:

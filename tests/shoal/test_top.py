@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.api.serving import serving, token_of
-from tests.cluster.cluster import Cluster
+from tests.cluster.cluster import PATIENT, Cluster
 from tests.eventually import eventually
 from tests.shoal.command_line import CommandLine
 
@@ -26,7 +26,7 @@ TASKS = [{"name": "a", "type": "FAKE", "params": {}}]
 
 @pytest.fixture
 def cluster(database_url: str, tmp_path: Path) -> Iterator[Cluster]:
-    with Cluster(database_url, database_url, tmp_path) as made:
+    with Cluster(database_url, database_url, tmp_path, PATIENT) as made:
         yield made
 
 

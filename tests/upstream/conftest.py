@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.cluster.cluster import Cluster
+from tests.cluster.cluster import PATIENT, Cluster
 from tests.cluster.conftest import cluster as cluster
 from tests.cluster.conftest import laptop as laptop
+from tests.cluster.conftest import timing as timing
 from tests.conftest import TEMPLATE
 from tests.scenarios.engine import SEEN, Engine
 from tests.servers.postgres import PostgresServer
@@ -25,7 +26,7 @@ ZONE_OF_THE_MACHINES = "Asia/Shanghai"
 def _shared_cluster(postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     url = postgres_server.create_database("upstream", template=TEMPLATE)
     folder: Path = tmp_path_factory.mktemp("upstream")
-    with Cluster(url, url, folder) as made:
+    with Cluster(url, url, folder, PATIENT) as made:
         made.environment["TZ"] = ZONE_OF_THE_MACHINES
         made.rows(f"ALTER DATABASE upstream SET timezone = '{ZONE_OF_THE_MACHINES}'")
         made.rows(SEEN)

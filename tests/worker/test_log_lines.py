@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.cluster.cluster import Cluster
+from tests.cluster.cluster import PATIENT, Cluster
 
 
 async def test_each_line_about_an_attempt_has_its_run_and_its_task(database_url: str, tmp_path: Path) -> None:
-    with Cluster(database_url, database_url, tmp_path) as cluster:
+    with Cluster(database_url, database_url, tmp_path, PATIENT) as cluster:
         slow = {"timeout": 0.005, "timeout_strategy": "WARN"}
         cluster.define(1, "w", tasks=[{"name": "a", "type": "SHELL", "params": {"script": "sleep 1"}, **slow}])
         await cluster.master()
