@@ -22,7 +22,7 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-PATIENCE_MS = 45_000
+PATIENCE_MS = 90_000
 _NO_LOG = r"404 \(Not Found\) .*/task-instances/\d+/log"
 expect.set_options(timeout=PATIENCE_MS)
 
@@ -68,6 +68,7 @@ def logged_in(browser: Browser, running: RunningShoal, tmp_path_factory: pytest.
     """Where the cookie of the administrator lies, who logged in by the one-time link."""
     file = tmp_path_factory.mktemp("session") / "state.json"
     context = browser.new_context(locale="en-GB")
+    context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()
     page.goto(running.login_link)
     page.get_by_role("button", name="Log in").click()

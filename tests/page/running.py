@@ -20,8 +20,8 @@ from tests.servers.child import command_line
 from tests.servers.warm import run_verb
 from tests.test_repository import ROOT
 
-READY_S_MAX = 90.0
-STOP_S_MAX = 60.0
+READY_S_MAX = 240.0
+STOP_S_MAX = 120.0
 
 
 class RunningShoal:
@@ -70,7 +70,7 @@ class RunningShoal:
             return answer.out
         command = [sys.executable, "-m", "shoal", *words]
         ended = subprocess.run(
-            command, cwd=ROOT, env=environment, input=given, capture_output=True, text=True, timeout=60
+            command, cwd=ROOT, env=environment, input=given, capture_output=True, text=True, timeout=150
         )
         assert ended.returncode == 0, ended.stderr or ended.stdout
         return ended.stdout

@@ -132,7 +132,7 @@ class Answer:
 
 
 def run_verb(
-    arguments: Sequence[str], environment: Mapping[str, str], *, cwd: Path | None = None, within_s: float = 60
+    arguments: Sequence[str], environment: Mapping[str, str], *, cwd: Path | None = None, within_s: float = 150
 ) -> Answer:
     """Run a verb of `shoal` to its end, with nothing to read on its standard input.
 
