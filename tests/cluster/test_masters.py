@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from tests.cluster.cluster import Cluster
+from tests.cluster.cluster import PATIENT, Cluster
 from tests.eventually import eventually
 
 COMMANDS = 300
@@ -38,6 +38,7 @@ async def _flow(cluster: Cluster) -> None:
 
 
 async def test_each_master_that_comes_takes_its_share(cluster: Cluster) -> None:
+    cluster.environment |= PATIENT
     _define(cluster)
     await cluster.worker()
     for total in (1, 2, 3):

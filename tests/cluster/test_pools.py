@@ -24,7 +24,7 @@ import pytest
 from dao.pools import saved_pools
 from dao.postgres.database import Database
 from model.pools.spec import PoolSpec
-from tests.cluster.cluster import Cluster, Node
+from tests.cluster.cluster import PATIENT, Cluster, Node
 from tests.eventually import eventually
 from tests.servers.postgres import PostgresServer
 
@@ -157,6 +157,7 @@ async def test_a_pool_is_shared_by_workers_that_die_and_sleep(cluster: Cluster) 
 
 async def test_pools_that_change_all_the_while_give_nothing_twice(cluster: Cluster) -> None:
     """Resources are removed, added again and changed while they are held, checked and given back."""
+    cluster.environment |= PATIENT
     define(cluster, (40, {"left": 2}), (40, {"right": 1}), (20, {"right": 1, "left": 1}), lasts_s=0.05)
     sizes = (5, 2, 4, 1)
     database = Database(cluster.environment["SHOAL_DATABASE_URL"], application_name="shoal-test")
@@ -193,6 +194,7 @@ async def test_pools_that_change_all_the_while_give_nothing_twice(cluster: Clust
 
 
 async def test_several_pools_in_any_order_never_wait_for_each_other(cluster: Cluster) -> None:
+    cluster.environment |= PATIENT
     make_pool(cluster, "zebra", 2)
     make_pool(cluster, "apple", 2)
     make_pool(cluster, "mango", 3)
@@ -208,6 +210,7 @@ async def test_several_pools_in_any_order_never_wait_for_each_other(cluster: Clu
 
 
 async def test_tasks_that_need_nothing_run_beside_a_pool_that_somebody_has_locked(cluster: Cluster) -> None:
+    cluster.environment |= PATIENT
     make_pool(cluster, "proxies", 1)
     plain = {"name": "plain", "type": "SHELL", "params": {"script": ":"}}
     needy = {"name": "needy", "type": "SHELL", "params": {"script": ":"}, "resources": {"proxies": 1}}
@@ -243,6 +246,7 @@ async def test_a_restart_of_the_database_leaves_resources_with_those_who_have_th
 ) -> None:
     """Each attempt waits for a file. So what is held before, while and after the server is away does not depend on
     time."""
+    cluster.environment |= PATIENT
     make_pool(cluster, "proxies", 2)
     goes = cluster.folder / "goes"
     script = locking(cluster, ["proxies"], f"until [ -e {goes} ]; do sleep 0.05; done")
