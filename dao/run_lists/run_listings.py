@@ -131,34 +131,7 @@ _IS_OF_WANTED = text("""
 """)
 
 
-async def runs(
-    connection: AsyncConnection,
-    limit: int,
-    *,
-    states: Sequence[WorkflowState] = (),
-    workflow: str | None = None,
-    project: str | None = None,
-    since: datetime | None = None,
-    before: int | None = None,
-    children: bool = True,
-    visible: Collection[str] | None = None,
-) -> list[Run]:
-    """Up to `limit` runs, newest first.
-
-    Args:
-        states: only these; none = all.
-        workflow: only those of workflows with this name.
-        project: only those of workflows of this project.
-        since: only those that started then or later; aware.
-        before: the last id of the previous page.
-        children: also the child runs of others.
-        visible: only those of workflows of these projects; None = of all.
-    """
-    wanted = WantedRuns(limit, states, workflow, project, since, before, children, visible)
-    return await wanted_runs(connection, wanted)
-
-
-async def wanted_runs(connection: AsyncConnection, wanted: WantedRuns) -> list[Run]:
+async def runs(connection: AsyncConnection, wanted: WantedRuns) -> list[Run]:
     """The runs that are wanted, newest first."""
     # Found and read by one statement, so that each is as it was when it was found.
     query = _runs().where(run_pages.newest(wanted)).order_by(workflow_instance.c.id.desc())

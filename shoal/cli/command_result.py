@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from model.errors import Refused, Unavailable
+from model.errors import Unavailable
 from model.runs.states import TaskState, WorkflowState
-from model.time.durations import read_duration
 from service.explain import answer
 from service.words import counted, duration, plain
 from shoal.cli import exit_codes
@@ -97,13 +96,6 @@ async def follow(client: Client, command: int, *, within_s: float | None = None)
         raise NotDone(f"not ended after {within_s:g} s; the run goes on: {progress.see}") from None
     finally:
         late.cancel()
-
-
-def wait_limit_s(timeout: str | None, *, wait: bool) -> float | None:
-    """The seconds of --timeout. Raises `Refused` if it is no time span, or if nothing is waited for."""
-    if timeout is not None and not wait:
-        raise Refused("--timeout limits --wait; give that too")
-    return None if timeout is None else read_duration(timeout, "--timeout").total_seconds()
 
 
 def tell_away(error: Unavailable) -> None:

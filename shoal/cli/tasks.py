@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from model.errors import Refused
-from model.runs.states import TaskState, WorkflowState
+from model.runs.states import WorkflowState
 from service.runs import attempts, control, requests, showing
 from service.words import duration, plain
 from shoal.cli import approvals, output, streams
 from shoal.cli.completion import complete_run
-from shoal.cli.filters import Filters
+from shoal.cli.filters import AttemptFilters
 from shoal.cli.invocation import Invocation
 from shoal.cli.listing import Field, Listing
 from shoal.cli.values import AnyProject
@@ -39,27 +39,11 @@ def add_to(app: typer.Typer) -> None:
 
 async def list_all(
     call: Invocation,
-    filters: Filters,
-    state: Annotated[
-        list[TaskState] | None, typer.Option(case_sensitive=False, help="Only attempts in this state; may be repeated.")
-    ] = None,
-    type_: Annotated[
-        list[str] | None, typer.Option("--type", help="Only of this task type, such as SHELL; may be repeated.")
-    ] = None,
-    name: Annotated[str | None, typer.Option(help="Only of tasks with this name.")] = None,
-    worker: Annotated[str | None, typer.Option(help="Only of this worker: its id, address or name.")] = None,
-    worker_group: Annotated[str | None, typer.Option(help="Only of this worker group.")] = None,
+    filters: AttemptFilters,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most this many, newest first.")] = 20,
 ) -> None:
     """List attempts of tasks of all runs, newest first."""
-    asked = requests.TaskQuery.read(
-        **filters.given(),
-        state=state,
-        type=[each.upper() for each in type_] if type_ else None,
-        name=name,
-        worker=worker,
-        worker_group=worker_group,
-    )
+    asked = requests.TaskQuery.read(**filters.given())
     async with call.client() as client:
         found = await all_items(lambda page: client.ask(attempts.list_task_instances, page), asked, limit)
         await ATTEMPTS.show(call, client, found)
