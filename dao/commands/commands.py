@@ -320,7 +320,6 @@ async def handled_before(connection: AsyncConnection, id_: CommandId) -> str | N
 
 
 async def any_but(connection: AsyncConnection, id_: CommandId) -> bool:
-    """Whether any other command waits."""
     return bool((await connection.execute(_ANY_BUT, {"id": id_})).scalar_one())
 
 

@@ -129,7 +129,6 @@ async def parameter_values(
 
 
 async def node_life(connection: AsyncConnection, epoch: Epoch) -> NodeLife | None:
-    """A master or worker by its epoch."""
     row = (await connection.execute(_NODE, {"epoch": epoch})).first()
     return None if row is None else NodeLife(Epoch(row.id), row.address, NodeState(row.state), *row[3:])
 

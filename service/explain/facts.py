@@ -47,7 +47,6 @@ class Masters:
 
     @property
     def draining(self) -> list[str]:
-        """The names of those that are drained."""
         return [each.row.shown for each in self.living if each.row.drain is not None]
 
     def _taking(self) -> list[MasterFacts]:

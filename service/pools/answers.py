@@ -130,7 +130,6 @@ class WaitingTaskAnswer(Answer):
 
     @classmethod
     def of(cls, waiting: WaitingTask, visible: Visible) -> WaitingTaskAnswer:
-        """The answer for a place in a line."""
         task = TaskOfRunAnswer.of(waiting.task, visible)
         return cls.showing(waiting, task=task)
 

@@ -123,7 +123,6 @@ class FailedBelowAnswer(Answer):
 
     @classmethod
     def of(cls, failed: FailedBelow) -> FailedBelowAnswer:
-        """The answer for such a task."""
         return cls(run_id=failed.run, task_id=failed.id, task=failed.task, reason=failed.reason)
 
 
@@ -240,7 +239,6 @@ class ChildAnswer(Answer):
 
     @classmethod
     def of(cls, child: ChildRun) -> ChildAnswer:
-        """The answer for a child run."""
         return cls(id=child.id, workflow=child.workflow, state=child.state, task_code=child.code)
 
 

@@ -101,7 +101,6 @@ async def rerun_run(call: Call, id: Id, body: RerunRun, query: WaitQuery) -> Com
 
 
 def rerun_type(*, failed: bool, tasks: Sequence[str]) -> CommandType:
-    """The command that runs this again."""
     if failed:
         return CommandType.START_FAILURE_TASK_PROCESS
     return CommandType.EXECUTE_TASK if tasks else CommandType.REPEAT_RUNNING

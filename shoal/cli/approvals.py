@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 
 def add_to_tasks(group: typer.Typer) -> None:
-    """Add the verbs of approvals."""
     verb(group, "shoal task approvals", "shoal task approvals --mine", name="approvals")(list_approvals)
     verb(
         group,

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
     verb(
         app,
         "shoal backfill sales --from 2026-01-01 --to 2026-01-31 --dry-run",

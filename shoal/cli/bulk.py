@@ -30,7 +30,6 @@ SHOWN_MAX = 5
 
 
 def add_to(group: typer.Typer) -> None:
-    """Add a verb for each action."""
     for action in BulkAction:
         name = action.lower().replace("_", "-")
         example = f"shoal runs {name}"

@@ -33,7 +33,6 @@ WAIT_STEP_S = 0.5
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the group `db`."""
     group = new_group(app, "db", "The database: create, upgrade and check its schema.")
     verb(group, "shoal db init --database-url postgresql+psycopg://user:password@host/name", local=True)(init)
     verb(group, "shoal db upgrade", "shoal db upgrade --plan", local=True)(upgrade)

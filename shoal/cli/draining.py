@@ -30,13 +30,11 @@ Wait = Annotated[bool, typer.Option("--wait", help="Wait until nothing runs ther
 
 
 def add_to_masters(group: typer.Typer) -> None:
-    """Add both verbs for masters."""
     verb(group, "shoal master drain NAME", "shoal master drain NAME --wait", name="drain")(drain_master)
     verb(group, "shoal master undrain NAME", name="undrain")(undrain_master)
 
 
 def add_to_workers(group: typer.Typer) -> None:
-    """Add both verbs for workers."""
     verb(group, "shoal worker drain NAME", "shoal worker drain NAME --wait", name="drain")(drain_worker)
     verb(group, "shoal worker undrain NAME", name="undrain")(undrain_worker)
 

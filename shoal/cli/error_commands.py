@@ -41,7 +41,6 @@ ERRORS: Listing[error_commands.ErrorCommandAnswer] = Listing(
 
 
 def add_to(group: typer.Typer) -> None:
-    """Add these verbs."""
     verb(group, "shoal queue errors", "shoal queue errors --limit 100")(errors)
     verb(group, "shoal queue retry 17", "shoal queue retry --all", "shoal queue retry 17 -p day=2026-01-31")(retry)
     verb(group, "shoal queue delete 17", "shoal queue delete 17 18 19", "shoal queue delete --all")(delete)

@@ -42,7 +42,6 @@ class How:
 
 
 def add_to(above: typer.Typer) -> None:
-    """Add the group `import`."""
     group = new_group(above, "import", "Turn definitions of other schedulers into files; nothing is run or saved.")
     verb(
         group,

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 
 def add_to(group: typer.Typer) -> None:
-    """Add the verb."""
     verb(
         group,
         "shoal schedule next",

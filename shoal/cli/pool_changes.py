@@ -26,7 +26,6 @@ Resource = Annotated[
 
 
 def add_to(group: typer.Typer) -> None:
-    """Add the verbs that change a pool."""
     verb(group, "shoal pool apply examples/pool.yaml", "shoal pool apply proxies.yaml --dry-run")(apply)
     verb(group, 'shoal pool set-aside proxies p3 --reason "blocked by the shop"')(set_aside)
     verb(group, "shoal pool take-back proxies p3")(take_back)

@@ -31,7 +31,6 @@ SHOWN_MAX = 1_000
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the group `pool`."""
     group = new_group(app, "pool", "Scarce things that tasks share: proxies, licences, a number.")
     verb(group, "shoal pool list", "shoal pool list --json", name="list")(list_all)
     verb(group, "shoal pool show proxies", "shoal pool show proxies --limit 1000")(show)

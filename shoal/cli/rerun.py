@@ -18,7 +18,6 @@ from shoal.cli.verbs import verb
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
     verb(
         app,
         "shoal rerun @last",

@@ -237,7 +237,6 @@ def _tree(tasks: Sequence[TaskOrder]) -> list[tuple[int, str]]:
 
 
 def _next(run: RunPageAnswer, tasks: Sequence[TaskAnswer]) -> str:
-    """The most likely next command."""
     if run.state in (WorkflowState.PAUSE, WorkflowState.STOP):
         return f"Let it go on: shoal resume {run.id}   Begin again: shoal rerun {run.id}"
     failed = next((task for task in tasks if task.state is TaskState.FAILURE), None)

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
     verb(app, "shoal show @last", "shoal show hello", "shoal show 1042 --events")(show)
 
 

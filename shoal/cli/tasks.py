@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the group `task`."""
     group = new_group(app, "task", "Tasks of all runs: list, answer an approval, force a success, restart streams.")
     verb(
         group,

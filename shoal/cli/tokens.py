@@ -38,7 +38,6 @@ TOKENS: Listing[own_tokens.TokenAnswer] = Listing(
 
 
 def add_to(above: typer.Typer) -> None:
-    """Add the group `token`."""
     group = new_group(above, "token", "Tokens: what programs send instead of a login.")
     verb(group, "shoal user token list", "shoal user token list --user anna", name="list")(list_all)
     verb(

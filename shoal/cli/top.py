@@ -35,7 +35,6 @@ QUIT = b"qQ\x04"
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
     verb(app, "shoal top", "shoal top --once")(top)
 
 
@@ -85,7 +84,6 @@ async def _read(client: Client) -> Frame:
 
 
 def _fields_of(frame: Frame) -> dict[str, Any]:
-    """A picture for programs."""
     return {
         "now": exact(frame.now),
         "slots": output.answer_fields(frame.slots),

@@ -25,7 +25,6 @@ AccountName = Annotated[str, typer.Argument(metavar="NAME", help="The account.")
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the group `user`."""
     group = new_group(
         app, "user", "Accounts: who may log in, with which tokens, who is an admin, and who changed what."
     )

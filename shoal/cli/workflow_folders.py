@@ -27,7 +27,6 @@ _SUFFIXES = (".yaml", ".yml")
 
 
 def add_to(group: typer.Typer) -> None:
-    """Add the verb to the group `workflow`."""
     verb(group, "shoal workflow sync flows/", "shoal workflow sync flows/ --prune --dry-run")(sync)
 
 

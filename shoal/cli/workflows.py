@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the group `workflow`."""
     group = new_group(
         app,
         "workflow",

@@ -210,7 +210,6 @@ class HttpWait(WaitTask):
 
     @classmethod
     def prepare(cls) -> None:
-        """See `HttpTask`."""
         HttpTask.prepare()
 
     async def look(self, context: TaskContext) -> TaskResult:
@@ -230,7 +229,6 @@ class SqlWait(WaitTask):
 
     @classmethod
     def prepare(cls) -> None:
-        """See `SqlTask`."""
         SqlTask.prepare()
 
     def _task(self) -> SqlTask:
@@ -245,7 +243,6 @@ class SqlWait(WaitTask):
         return SqlTask(SqlTask.Params(datasource=referring(given.datasource), sql=sql, limit=1))
 
     def data_source(self, values: Mapping[str, str]) -> str:
-        """The one that it names."""
         return self._task().data_source(values)
 
     async def look(self, context: TaskContext) -> TaskResult:
@@ -270,7 +267,6 @@ class ScriptWait(WaitTask):
     runs_one_process = True
 
     async def look(self, context: TaskContext) -> TaskResult:
-        """Run the script."""
         result = await ShellTask(ShellTask.Params(script=self.params.for_.script or "")).run(context)
         if result.state is TaskState.FAILURE and result.exit_code == NOT_YET_CODE:
             said = context.log.last_line()
