@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dao.postgres.measures import Measures
 from metrics.declaring import Part
 
 PART = Part()
@@ -16,7 +17,7 @@ for _name in sorted(KNOWN):
     _errors.labels(_name)
 
 
-class DatabaseMetrics:
+class DatabaseMetrics(Measures):
     """Counts the waits of one pool; see `dao/postgres/measures.py`."""
 
     def opened(self, connections_max: int) -> None:
