@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from model.errors import Refused
 from model.runs.backfill import Order
-from service.runs import backfills
+from service.runs import backfill_progress, backfills
 from service.runs import requests as run_requests
 from service.words import counted, exact, plain
 from shoal.cli import backfill_following, exit_codes, output
@@ -22,9 +22,6 @@ from shoal.cli.output import Column
 from shoal.cli.values import AlertGroup, Params, Project, Waiting, Warn, WorkflowName, read_values
 from shoal.cli.verbs import verb
 from shoal.clients.waiting import NotDone
-
-if TYPE_CHECKING:
-    from service.runs.backfill_progress import BackfillProgress
 
 
 def add_to(app: typer.Typer) -> None:
@@ -111,7 +108,7 @@ def _print_asked(call: Invocation, asked: backfills.BackfillAnswer) -> None:
     output.print_result(call, output.json_fields({**fields, "skipped": asked.skipped}), said, see)
 
 
-def _print_end(call: Invocation, asked: backfills.BackfillAnswer, progress: BackfillProgress) -> None:
+def _print_end(call: Invocation, asked: backfills.BackfillAnswer, progress: backfill_progress.BackfillProgress) -> None:
     """Report what became of the dates; exit code 1 unless all are done."""
     if call.as_json:
         fields = {"command_id": asked.command_id, "workflow": asked.workflow, "dates": progress.total}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -21,10 +21,8 @@ from shoal.cli.filters import RunFilters
 from shoal.cli.invocation import Invocation
 from shoal.cli.values import Waiting
 from shoal.cli.verbs import verb
+from shoal.clients.client import Client
 from shoal.clients.waiting import NotDone, poll
-
-if TYPE_CHECKING:
-    from shoal.clients.client import Client
 
 SHOWN_MAX = 5
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -19,10 +19,8 @@ from shoal.cli.invocation import Invocation
 from shoal.cli.listing import Field, Listing
 from shoal.cli.values import Params, read_values
 from shoal.cli.verbs import verb
+from shoal.clients.client import Client
 from shoal.clients.pages import EVERYTHING, all_items
-
-if TYPE_CHECKING:
-    from shoal.clients.client import Client
 
 TYPE_LENGTH_MAX = 40
 ERRORS: Listing[error_commands.ErrorCommandAnswer] = Listing(

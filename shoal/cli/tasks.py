@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from model.errors import Refused
 from model.runs.states import WorkflowState
-from service.runs import attempts, control, requests, showing
+from service.runs import answers, attempts, control, requests, showing
 from service.words import duration, plain
 from shoal.cli import approvals, output, streams
 from shoal.cli.completion import complete_run
@@ -18,9 +18,6 @@ from shoal.cli.listing import Field, Listing
 from shoal.cli.values import AnyProject
 from shoal.cli.verbs import new_group, verb
 from shoal.clients.pages import all_items
-
-if TYPE_CHECKING:
-    from service.runs.answers import AttemptAnswer
 
 
 def add_to(app: typer.Typer) -> None:
@@ -79,7 +76,7 @@ async def mark(
     output.print_result(call, output.json_fields(fields), said, next_step)
 
 
-ATTEMPTS: Listing[AttemptAnswer] = Listing(
+ATTEMPTS: Listing[answers.AttemptAnswer] = Listing(
     (
         Field("ID", lambda each: each.id, right=True),
         Field("RUN", lambda each: each.run_id, right=True),

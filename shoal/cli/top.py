@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -23,9 +23,7 @@ from service.words import exact
 from shoal.cli import output, top_view
 from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
-
-if TYPE_CHECKING:
-    from shoal.clients.client import Client
+from shoal.clients.client import Client
 
 EVERY_S = 1.0
 ANSWER_WITHIN_S = 3.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -16,10 +16,8 @@ from shoal.cli.listing import Field, Listing
 from shoal.cli.output import answer_fields, print_result
 from shoal.cli.secrets import read_secret
 from shoal.cli.verbs import new_group, verb
+from shoal.clients.client import Client
 from shoal.clients.pages import all_items
-
-if TYPE_CHECKING:
-    from shoal.clients.client import Client
 
 AccountName = Annotated[str, typer.Argument(metavar="NAME", help="The account.")]
 
