@@ -124,10 +124,7 @@ class WaitTask(Task):
         (kind,) = params.for_.model_fields_set
         return _OF_KIND[kind](params)
 
-    @classmethod
-    def insert(cls, name: str, value: str) -> str:
-        """The value with its place marked: what is safe differs between a script, a request and a path."""
-        return mark(name, value)
+    insert = staticmethod(mark)  # what is safe differs between a script, a request and a path
 
     @property
     def again(self) -> Again:
