@@ -11,8 +11,8 @@ from dao.postgres.tables import workflow_definition, workflow_instance
 from dao.run_lists import run_listings as listings
 from dao.run_lists import run_walks
 from dao.run_lists.run_conditions import RunConditions
-from dao.run_lists.run_listings import Run
 from dao.run_lists.run_pages import WantedRuns
+from dao.runs.rows import Run
 from model.ids import WorkflowInstanceId
 
 

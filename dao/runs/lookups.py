@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from dao.run_lists.run_listings import TaskRun
+from dao.runs.rows import TaskRun
 from model.cluster.nodes import NodeState
 from model.cluster.slots import Slot
 from model.errors import NotFound

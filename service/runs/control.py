@@ -17,7 +17,7 @@ from dao.definitions import definitions
 from dao.definitions.backfill_dates import date_of
 from dao.run_lists import element_listings
 from dao.run_lists import run_listings as listings
-from dao.run_lists.run_listings import Run
+from dao.runs.rows import Run
 from dao.tasks import forced_success
 from model.accounts.rights import Right
 from model.definitions.workflow import WorkflowSpec

@@ -11,9 +11,9 @@ from dao.definitions.definitions import Definition
 from dao.postgres.engine import AsyncConnection
 from dao.run_lists import element_listings
 from dao.run_lists import run_listings as listings
-from dao.run_lists.run_listings import Run, TaskRun
 from dao.run_lists.run_pages import WantedRuns
 from dao.runs import lookups
+from dao.runs.rows import Run, TaskRun
 from model.accounts.rights import is_seen
 from model.choices import ReleaseState
 from model.definitions.names import as_id

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dao.postgres.engine import AsyncConnection
 from dao.run_lists import element_listings
 from dao.run_lists import run_listings as listings
-from dao.run_lists.run_listings import Run, TaskRun
 from dao.runs import lookups, relations, started_runs
 from dao.runs.relations import ChildRun
+from dao.runs.rows import Run, TaskRun
 from model.accounts.rights import Right, is_seen
 from model.ids import CommandId, WorkflowInstanceId
 from model.runs.states import TaskState

@@ -18,7 +18,9 @@ class Client(Protocol):
     async def ask(self, operation: operations.Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """The answer of an operation. Raises what the operation raises, and `Unavailable`."""
 
-    def stream(self, operation: byte_stream.StreamOperation[P], *args: P.args, **kwargs: P.kwargs) -> AsyncGenerator[bytes]:
+    def stream(
+        self, operation: byte_stream.StreamOperation[P], *args: P.args, **kwargs: P.kwargs
+    ) -> AsyncGenerator[bytes]:
         """The bytes of a stream; they go on where they stood after a lost connection. Use it in `aclosing`.
 
         Raises what the operation raises, and `Unavailable`.

@@ -79,11 +79,11 @@ async def test_runs_are_listed_newest_first_by_pages_and_filters(scene: Scene) -
     assert [run.id for run in both] == [ids[1]]
     [success] = both
     assert (success.workflow, success.version, success.state) == ("hello", 1, WorkflowState.SUCCESS)
-    assert (success.priority, success.reason, success.owner) == (Priority.LOW, "so it is", master.address)
+    assert (success.priority, success.reason, success.master) == (Priority.LOW, "so it is", master.address)
     await scene.sql("UPDATE node SET name = 'm1'")
     async with scene.database.reading() as connection:
         [named] = await listings.runs(connection, WantedRuns(1))
-    assert named.owner == "m1", "its name, if it has one"
+    assert named.master == "m1", "its name, if it has one"
     assert (success.took_s, over[0].took_s) == (90, 0.5)
     assert page[0].workflow is None, "its definition is not there"
     assert 0 <= page[0].took_s < 60
