@@ -9,25 +9,11 @@ from datetime import datetime
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from dao.runs.rows import TaskRun
+from dao.runs.rows import CommandFate, TaskRun
 from model.cluster.nodes import NodeState
 from model.cluster.slots import Slot
 from model.errors import NotFound
 from model.ids import CommandId, Epoch, TaskInstanceId, WorkflowInstanceId
-
-
-@dataclass(frozen=True, slots=True)
-class CommandFate:
-    """The state of a command: waiting (`handled_at` is None), done, or refused (`reason`)."""
-
-    id: CommandId
-    type: str
-    age_s: float | None
-    handled_at: datetime | None
-    run_id: WorkflowInstanceId | None
-    master_id: Epoch | None
-    slot: Slot | None
-    reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +81,7 @@ async def fate_of(connection: AsyncConnection, id_: CommandId) -> CommandFate:
                 f"command {id_} was handled, and its history has been deleted since (docs/guides/retention.md)"
             )
         raise NotFound(f"there is no command {id_}, and there was none")
-    slot = None if row.slot_current is None else Slot(row.slot_current, row.slot_total)
+    slot = None if row.slot_current is None else str(Slot(row.slot_current, row.slot_total))
     return CommandFate(row.id, row.type, row.age_s, row.handled_at, row.run, row.master, slot, row.reason)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from model.choices import ExecutionType, Priority
-from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.ids import CommandId, Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.runs.looks import Looks
 from model.runs.progress import Progress
 from model.runs.states import TaskState, WaitReason, WorkflowState
@@ -98,6 +98,20 @@ class TaskRun:
     is_stream: bool = False
     is_ready: bool | None = None
     looks: Looks | None = None
+
+
+@dataclass(frozen=True)
+class CommandFate:
+    """The state of a command: waiting (`handled_at` is None), done, or refused (`reason`)."""
+
+    id: CommandId
+    type: str
+    age_s: float | None
+    handled_at: datetime | None
+    run_id: WorkflowInstanceId | None
+    master_id: Epoch | None
+    slot: str | None
+    reason: str | None
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 
 from dao.cluster.node_rows import NodeRow
 from dao.commands.queue_listings import GroupQueue
-from dao.runs.lookups import CommandFate
 from dao.runs.relations import ChildRun
-from dao.runs.rows import Run, TaskRun
+from dao.runs.rows import CommandFate, Run, TaskRun
 from dao.runs.run_readings import LEVELS_BELOW_MAX, OpenCommand, RunReading
 from model.accounts.rights import is_seen
 from model.choices import OnWorkerLoss

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Field
 
-from dao.runs.rows import Elements, OlderBelow, Run, TaskRun
+from dao.runs.rows import CommandFate, Elements, OlderBelow, Run, TaskRun
 from model.accounts.rights import is_seen
 from model.choices import Priority, StartWhen
 from model.runs.elements import index_of, is_element, task_of
@@ -17,7 +17,6 @@ from model.runs.states import NotBegun, TaskState, WaitReason, WorkflowState
 from service.fields import Answer, Id, Moment
 
 if TYPE_CHECKING:
-    from dao.runs.lookups import CommandFate
     from dao.runs.relations import ChildRun, FailedBelow
     from dao.tasks.attempt_listings import Attempt
     from model.definitions.workflow import TaskSpec
@@ -265,21 +264,8 @@ class RunPageAnswer(RunAnswer):
     newer: NewerVersionAnswer | None = None
 
 
-class CommandAnswer(Answer):
+class CommandAnswer(Answer, CommandFate):
     """What became of a command: it waits (`handled_at` is left out), is done, or was refused (`reason`)."""
-
-    id: Id
-    type: str
-    age_s: float | None = None
-    handled_at: Moment | None = None
-    run_id: Id | None = None
-    master_id: Id | None = None
-    slot: str | None = None
-    reason: str | None = None
-
-    @classmethod
-    def of(cls, fate: CommandFate) -> CommandAnswer:
-        return cls.showing(fate, slot=str(fate.slot) if fate.slot else None)
 
 
 def run_fields(run: Run, visible: Visible) -> dict[str, Any]:

@@ -75,7 +75,7 @@ async def get_command(call: Call, id: Id) -> CommandAnswer:
     async with call.reading() as connection:
         fate = await lookups.fate_of(connection, CommandId(id))
         call.permit(await lookups.project_of_command(connection, CommandId(id)))
-    return CommandAnswer.of(fate)
+    return CommandAnswer.model_validate(fate)
 
 
 async def _page(connection: AsyncConnection, run: Run, tasks: Sequence[TaskRun], visible: Visible) -> RunPageAnswer:
@@ -114,7 +114,7 @@ async def _page(connection: AsyncConnection, run: Run, tasks: Sequence[TaskRun],
     return RunPageAnswer(
         **run_fields(run, visible),
         command_id=command.id if command else None,
-        slot_at_start=str(command.slot) if command and command.slot else None,
+        slot_at_start=command.slot if command else None,
         usual_s=left.usual_s,
         left_s=left.run_s,
         tasks=answers,
