@@ -51,7 +51,12 @@ def visitor_of(request: Request) -> Visitor:
     """From where a request comes."""
     agent = request.headers.get("User-Agent", "")[:200].replace("\0", "?")
     trace = read_traceparent(request.headers.get("traceparent"))
-    return Visitor(address_of(request), agent, request.state.request_id, None if trace is None else str(trace))
+    return Visitor(
+        address=address_of(request),
+        user_agent=agent,
+        request_id=request.state.request_id,
+        traceparent=None if trace is None else str(trace),
+    )
 
 
 def address_of(request: Request) -> str:

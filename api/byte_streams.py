@@ -48,8 +48,6 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 def add_stream(router: APIRouter, operation: StreamOperation[Any]) -> None:
-    """Add the route of a stream operation."""
-
     async def endpoint(**given: Any) -> Response:
         request: Request = given.pop("request")
         given_range, last_event = given.pop("range_"), given.pop("last_event_id")

@@ -44,8 +44,6 @@ class _Topics:
 
 
 def add_events(app: FastAPI, backend: Backend, hub: Hub, streams: OpenStreams, base: str) -> None:
-    """Add the route of live events."""
-
     @app.get(
         f"{base}/events",
         operation_id="watch_events",

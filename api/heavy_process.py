@@ -29,7 +29,6 @@ NICENESS = 5
 
 
 async def answered(app: ASGIApp, request: HeavyRequest) -> HeavyAnswer:
-    """The answer of the application."""
     answer = HeavyAnswer()
     messages = [{"type": "http.request", "body": request.body, "more_body": False}]
 

@@ -102,7 +102,6 @@ async def log_in(backend: Backend, body: LogIn, request: Request) -> LoggedIn:
 
 
 def set_cookie(request: Request, response: Response, secret: str) -> None:
-    """Give the browser its session."""
     response.set_cookie(
         COOKIE,
         secret,

@@ -102,8 +102,6 @@ def refuse_larger(bytes_max: int) -> Callable[[Request], Awaitable[Response | No
 
 
 def add_route(router: APIRouter, operation: Operation[Any, Any]) -> None:
-    """Add the route of an operation."""
-
     async def elsewhere(request: Request) -> Response | None:
         serving = Serving.of(request)
         if serving.heavy is None or len(await request.body()) <= LIGHT_BYTES_MAX:

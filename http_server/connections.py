@@ -141,7 +141,6 @@ class Connection(H11Protocol):
 
     @property
     def is_silent(self) -> bool:
-        """Whether it has no request."""
         return not self._has_asked or bool(self.cycle.response_complete)
 
     @property

@@ -25,7 +25,6 @@ class Draft:
     after: list[str] = field(default_factory=list)
 
     def content(self) -> dict[str, Any]:
-        """The task as it is written."""
         head: dict[str, Any] = {"name": self.name}
         if description := self.fields.pop("description", ""):
             head["description"] = description

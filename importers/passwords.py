@@ -51,7 +51,6 @@ class Passwords:
             self._values |= dict.fromkeys(each for each in (*own, *found_in(value)) if each not in names)
 
     def masked(self, text: str) -> str:
-        """The text with asterisks."""
         for value in self.known():
             text = text.replace(value, MASK)
         for value in sorted(found_in(text), key=len, reverse=True):
@@ -59,7 +58,6 @@ class Passwords:
         return text
 
     def has(self, text: str) -> bool:
-        """Whether a text contains one."""
         return any(value in text for value in self.known())
 
     def known(self) -> list[str]:

@@ -121,7 +121,6 @@ class Report:
 
     @property
     def has_todo(self) -> bool:
-        """Whether anything is left to do."""
         return any(line.grade is Grade.TODO for lines in self.said.values() for line in lines)
 
     def grades(self) -> Counter[Grade]:

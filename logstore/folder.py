@@ -36,11 +36,9 @@ class FolderStore:
 
     @property
     def place(self) -> str:
-        """See `LogStore`."""
         return self._root.as_uri()
 
     def put(self, key: str, fd: int, begin: int, end: int, advanced: Advanced) -> None:
-        """See `LogStore`."""
         *folders, last = key.split("/")
         part = f".{last}.{secrets.token_hex(8)}{PART_SUFFIX}"
         with self._errors():
@@ -56,17 +54,14 @@ class FolderStore:
                 os.close(folder)
 
     def size(self, key: str) -> int:
-        """See `LogStore`."""
         with self._opened(key) as fd:
             return os.fstat(fd).st_size
 
     def read(self, key: str, offset: int, limit: int) -> bytes:
-        """See `LogStore`."""
         with self._opened(key) as fd:
             return os.pread(fd, limit, offset)
 
     def keys_after(self, after: str, limit: int) -> Sequence[str]:
-        """See `LogStore`."""
         found: list[str] = []
         with self._errors():
             os.close(open_folder(self._root, (), make=False))
@@ -92,7 +87,6 @@ class FolderStore:
                         self._root.joinpath(*folders[:depth]).rmdir()
 
     def mark(self) -> str | None:
-        """See `LogStore`."""
         try:
             with self._opened(MARK) as fd:
                 return os.read(fd, _MARK_BYTES_MAX).decode(errors="replace").strip()
@@ -100,7 +94,6 @@ class FolderStore:
             return None
 
     def set_mark(self, mark: str) -> str:
-        """See `LogStore`."""
         part = f".{MARK}.{secrets.token_hex(8)}{PART_SUFFIX}"
         with self._errors():
             folder = open_folder(self._root, (), make=False)

@@ -70,11 +70,9 @@ class ObjectStore:
 
     @property
     def place(self) -> str:
-        """See `LogStore`."""
         return self._place
 
     def put(self, key: str, fd: int, begin: int, end: int, advanced: Advanced) -> None:
-        """See `LogStore`."""
         import obstore
 
         with self._errors(key):
@@ -88,21 +86,18 @@ class ObjectStore:
                 obstore.put(self._store, key, parts, use_multipart=True, chunk_size=PART_BYTES, max_concurrency=1)
 
     def size(self, key: str) -> int:
-        """See `LogStore`."""
         import obstore
 
         with self._errors(key):
             return obstore.head(self._store, key)["size"]
 
     def read(self, key: str, offset: int, limit: int) -> bytes:
-        """See `LogStore`."""
         import obstore
 
         with self._errors(key):
             return bytes(obstore.get_range(self._store, key, start=offset, end=offset + limit))
 
     def keys_after(self, after: str, limit: int) -> Sequence[str]:
-        """See `LogStore`."""
         import obstore
 
         with self._errors(""):
@@ -111,7 +106,6 @@ class ObjectStore:
         return []
 
     def delete(self, keys: Sequence[str]) -> None:
-        """See `LogStore`."""
         import obstore
 
         with self._errors(""):
@@ -119,7 +113,6 @@ class ObjectStore:
                 obstore.delete(self._store, list(keys))
 
     def mark(self) -> str | None:
-        """See `LogStore`."""
         import obstore
 
         try:

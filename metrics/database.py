@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dao.postgres.measures import Measures
 from metrics.declaring import Part
 
 PART = Part()
@@ -16,11 +17,10 @@ for _name in sorted(KNOWN):
     _errors.labels(_name)
 
 
-class DatabaseMetrics:
+class DatabaseMetrics(Measures):
     """Counts the waits of one pool; see `dao/postgres/measures.py`."""
 
     def opened(self, connections_max: int) -> None:
-        """A pool of so many connections was opened."""
         _connections_max.inc(connections_max)
 
     def closed(self, connections_max: int) -> None:
@@ -33,14 +33,11 @@ class DatabaseMetrics:
         _in_use.dec()
 
     def waited(self, seconds: float) -> None:
-        """A connection was given after so many seconds."""
         _wait.observe(seconds)
 
     def committed(self, seconds: float) -> None:
-        """A COMMIT was answered after so many seconds."""
         _commit.observe(seconds)
 
     def failed(self, error: BaseException) -> None:
-        """A use failed with this error."""
         if (name := type(error).__name__) in KNOWN:
             _errors.labels(name).inc()

@@ -7,7 +7,6 @@ import socket
 
 
 def host_name() -> str:
-    """The name of this machine."""
     return socket.gethostname() or "localhost"
 
 

@@ -74,7 +74,6 @@ async def _read(database: Database) -> bool:
 
 
 def figures_of(found: ClusterFigures) -> Iterator[Figure]:
-    """Each figure as a metric."""
     unfinished = [state for state in WorkflowState if not state.is_final]
     yield Figure(
         "shoal_cluster_runs",

@@ -191,7 +191,6 @@ class _Search:
         self._known: dict[tuple[int, int], bool] = {}
 
     def living(self) -> dict[int, Stat]:
-        """Those that live now, by pid."""
         living = {pid: stat for pid in _pids() if (stat := _stat(pid)) is not None and stat.started >= self._since}
         family = {pid for pid, process in living.items() if pid != os.getpid() and self._is_marked(pid, process)}
         grows = bool(family)

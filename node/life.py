@@ -291,7 +291,6 @@ class Life:
         return why
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._beats.close()
         await self.database.close()
 

@@ -45,7 +45,6 @@ class Overload:
 
     @property
     def status(self) -> NodeStatus:
-        """The last result of `evaluate`."""
         return self._hysteresis.status
 
     @property

@@ -30,11 +30,9 @@ class StoreAccess:
 
     @property
     def place(self) -> str:
-        """Where the store is."""
         return self._calls.store.place
 
     async def run(self, call: Callable[[LogStore, Advanced], R]) -> R:
-        """See `StoreCalls.run`."""
         return await self._calls.run(call)
 
     async def verify(self) -> None:

@@ -15,7 +15,6 @@ _REPORTED_MAX = 1_000
 
 
 def write_entry(heartbeat: Heartbeat) -> str:
-    """The text of an entry."""
     return heartbeat.model_dump_json()
 
 

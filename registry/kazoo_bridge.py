@@ -146,7 +146,6 @@ class KazooBridge:
             await self._ask(lambda client: client.create_async(path, data, makepath=True))
 
     async def delete(self, path: str) -> None:
-        """Delete a znode, if it exists."""
         with contextlib.suppress(NoNodeError):
             await self._ask(lambda client: client.delete_async(path))
 

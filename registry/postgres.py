@@ -67,17 +67,14 @@ class PostgresRegistry:
 
     @property
     def state(self) -> ConnectionState:
-        """See the protocol."""
         return self._contact.state
 
     @property
     def last_contact(self) -> float:
-        """See the protocol."""
         return self._contact.last_s
 
     @property
     def unbroken_since(self) -> float:
-        """See the protocol."""
         return self._contact.unbroken_since_s
 
     async def open(self, timeout_s: float) -> None:
@@ -109,7 +106,6 @@ class PostgresRegistry:
         self._tasks = [asyncio.create_task(self._renew(), name="registry-lease"), self._listening]
 
     def use(self, ears: Listener) -> None:
-        """See the protocol."""
         if Address.of(ears.url).arguments == self._address.arguments and self._listening is not None:
             ears.share(CHANNEL, self._notified, self._renew_over)
             self._listening.cancel()
@@ -167,12 +163,10 @@ class PostgresRegistry:
         return self._entries.read(kind, ((epoch, heartbeat) for epoch, heartbeat, _ in rows))
 
     async def read_mark(self) -> str | None:
-        """See the protocol."""
         with self._reached():
             return await self._rows.mark()
 
     async def set_mark(self, mark: str) -> str:
-        """See the protocol."""
         with self._reached():
             return await self._rows.set_mark(mark)
 

@@ -21,7 +21,6 @@ def _boot() -> str:
 
 
 def this_process() -> ProcessIdentity:
-    """The identity of the running process."""
     return ProcessIdentity(f"{_boot()}/{os.geteuid()}", os.getpid(), stat_of(os.getpid()).started)
 
 

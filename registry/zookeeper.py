@@ -63,17 +63,14 @@ class ZooKeeperRegistry:
 
     @property
     def state(self) -> ConnectionState:
-        """See the protocol."""
         return self._contact.state
 
     @property
     def last_contact(self) -> float:
-        """See the protocol."""
         return self._contact.last_s
 
     @property
     def unbroken_since(self) -> float:
-        """See the protocol."""
         return self._contact.unbroken_since_s
 
     async def open(self, timeout_s: float) -> None:
@@ -167,7 +164,6 @@ class ZooKeeperRegistry:
         return self._entries.read(kind, found)
 
     async def read_mark(self) -> str | None:
-        """See the protocol."""
         found = await self._connected_bridge().read(self._mark_path)
         return found.decode(errors="replace") if found else None
 

@@ -187,7 +187,6 @@ class Call:
 
     @property
     def settings(self) -> ServiceSettings:
-        """Which cluster it is."""
         return self.backend.settings
 
     def permit(self, project: str | None) -> None:
@@ -333,7 +332,6 @@ class Call:
             await audit.insert(connection, [self.entry(subject, Change(connection), Outcome.DENIED)])
 
     def entry(self, subject: Subject, change: Change, outcome: Outcome = Outcome.DONE) -> AuditEntry:
-        """The audit row of a change."""
         return self.caller.entry(
             self.operation.name,
             subject.kind,

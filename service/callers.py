@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dao.accounts import audit, sessions
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dao.postgres.engine import AsyncConnection
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Visitor:
     """From where a request comes, before it is known from whom."""
 
@@ -39,7 +39,7 @@ class Visitor:
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Visitor):
     """Who asks, and what it may do.
 
     `scopes` are those of a token, `projects` the only ones that a token is for; None = no limit. `csrf_hash` belongs to
@@ -49,9 +49,6 @@ class Caller:
     kind: ActorKind
     name: str
     account: AccountId | None = None
-    address: str = ""
-    user_agent: str = ""
-    request_id: str = ""
     is_admin: bool = False
     roles: Mapping[str, Role] = field(default_factory=dict)
     scopes: frozenset[Scope] | None = None
@@ -59,7 +56,6 @@ class Caller:
     session: LoginSessionId | None = None
     token: TokenId | None = None
     csrf_hash: bytes | None = field(default=None, repr=False)
-    traceparent: str | None = None
 
     @classmethod
     def of_system_user(cls, name: str, request_id: str = "", traceparent: str | None = None) -> Caller:
@@ -76,14 +72,11 @@ class Caller:
             ActorKind.SESSION,
             found.name,
             found.account,
-            visitor.address,
-            visitor.user_agent,
-            visitor.request_id,
             found.is_admin,
             found.roles,
             session=found.id,
             csrf_hash=found.csrf_hash,
-            traceparent=visitor.traceparent,
+            **asdict(visitor),
         )
 
     @classmethod
@@ -100,15 +93,12 @@ class Caller:
             ActorKind.TOKEN,
             found.name,
             found.account,
-            visitor.address,
-            visitor.user_agent,
-            visitor.request_id,
             found.is_admin,
             found.roles,
             found.scopes,
             found.projects,
             token=found.id,
-            traceparent=visitor.traceparent,
+            **asdict(visitor),
         )
 
     @classmethod
@@ -117,13 +107,9 @@ class Caller:
         return cls(
             ActorKind.WEBHOOK,
             f"webhook {workflow}",
-            None,
-            visitor.address,
-            visitor.user_agent,
-            visitor.request_id,
             roles={project: Role.OPERATOR},
             scopes=frozenset({Scope.RUNS_WRITE}),
-            traceparent=visitor.traceparent,
+            **asdict(visitor),
         )
 
     @property

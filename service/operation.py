@@ -87,7 +87,6 @@ class Declaration:
 
     @property
     def scope(self) -> Scope:
-        """What a token must be for."""
         subject = _SUBJECTS.get(self.tag, "runs")
         if self.right is Right.ADMINISTER or subject == Scope.ADMIN:
             return Scope.ADMIN
@@ -149,5 +148,4 @@ class operation(Declaration):  # noqa: N801 - it stands before functions
     """Makes an operation of a function."""
 
     def __call__(self, run: Callable[Concatenate[Call, P], Awaitable[R]]) -> Operation[P, R]:
-        """The operation that runs it."""
         return Operation(**vars(self), run=run)

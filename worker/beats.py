@@ -106,7 +106,6 @@ class Beats:
             await set_within(self._life.beat_now, max(0.05, pause_s))
 
     async def measure(self) -> None:
-        """Measure the load of the machine forever."""
         await self._overload.run(self._life.silence.beat_s)
 
     def _evaluate_load(self) -> bool:

@@ -107,7 +107,6 @@ class WorkerFolder:
         return name
 
     def unlock(self) -> None:
-        """Release the lock."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None

@@ -63,24 +63,6 @@ _CONDITIONS = {
     "since": "at >= :since",
     "until": "at < :until",
 }
-_ROWS = RowArrays(
-    {
-        "actor_kind": "text",
-        "actor": "text",
-        "account": "bigint",
-        "action": "text",
-        "object_kind": "text",
-        "object_id": "text",
-        "object_name": "text",
-        "project": "text",
-        "before": "jsonb",
-        "after": "jsonb",
-        "address": "text",
-        "request_id": "text",
-        "outcome": "text",
-    },
-    {"before": lambda entry: _json(entry.before), "after": lambda entry: _json(entry.after)},
-)
 _INSERT = text("""
     INSERT INTO audit (actor_kind, actor, account_id, action, object_kind, object_id, object_name, project, before,
                        after, address, request_id, outcome)
@@ -94,6 +76,7 @@ _INSERT = text("""
          AS n (actor_kind, actor, account, action, object_kind, object_id, object_name, project, before, after,
                address, request_id, outcome)
 """)
+_ROWS = RowArrays(_INSERT, {"before": lambda entry: _json(entry.before), "after": lambda entry: _json(entry.after)})
 # index: the primary key, audit_actor, audit_object, audit_action or audit_denied
 _PAGE = """
     SELECT id, at, actor_kind, actor, account_id, action, object_kind, object_id, object_name, project, before, after,

@@ -65,24 +65,6 @@ _FIND = text("""
         LIMIT 1
     ) k
 """)
-_ROWS = RowArrays(
-    {
-        "actor": "text",
-        "key": "text",
-        "request_hash": "bytea",
-        "status": "smallint",
-        "headers": "jsonb",
-        "body": "bytea",
-    },
-    {
-        "actor": lambda row: row[0].actor,
-        "key": lambda row: row[0].key,
-        "request_hash": lambda row: row[0].hash,
-        "status": lambda row: row[1].status,
-        "headers": lambda row: json.dumps(dict(row[1].headers)),
-        "body": lambda row: row[1].body,
-    },
-)
 # It replaces a key that has expired and was not deleted yet.
 _PUT = text("""
     INSERT INTO idempotency_key (actor, key, request_hash, status, headers, body)
@@ -93,6 +75,17 @@ _PUT = text("""
     ON CONFLICT (actor, key) DO UPDATE SET request_hash = excluded.request_hash, created_at = clock_timestamp(),
         status = excluded.status, headers = excluded.headers, body = excluded.body
 """)
+_ROWS = RowArrays(
+    _PUT,
+    {
+        "actor": lambda row: row[0].actor,
+        "key": lambda row: row[0].key,
+        "request_hash": lambda row: row[0].hash,
+        "status": lambda row: row[1].status,
+        "headers": lambda row: json.dumps(dict(row[1].headers)),
+        "body": lambda row: row[1].body,
+    },
+)
 
 
 async def begin(connection: AsyncConnection, request: KeyedRequest) -> Answer | None:

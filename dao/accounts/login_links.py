@@ -40,7 +40,6 @@ _DELETE = text("DELETE FROM login_link WHERE account_id = :account")
 
 
 async def insert(connection: AsyncConnection, account: AccountId, secret_hash: bytes, lives: timedelta) -> None:
-    """Add a link to an account."""
     await connection.execute(_INSERT, {"account": account, "secret_hash": secret_hash, "lives": lives})
 
 

@@ -89,7 +89,6 @@ _LIMIT = text("""
 
 
 async def of_project(connection: AsyncConnection, project: str) -> Sequence[Member]:
-    """The members of a project, by name."""
     rows = (await connection.execute(_OF_PROJECT, {"project": project})).all()
     return [Member(AccountId(row[0]), row[1], Role(row[2]), row[3], row[4]) for row in rows]
 

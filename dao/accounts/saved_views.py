@@ -125,7 +125,6 @@ async def update(connection: AsyncConnection, view: SavedView, name: str, query:
 
 
 async def delete(connection: AsyncConnection, id_: int) -> None:
-    """Delete a view that is held."""
     await connection.execute(_DELETE, {"id": id_})
 
 

@@ -103,7 +103,6 @@ async def of_account(connection: AsyncConnection, account: AccountId) -> Sequenc
 
 
 async def is_younger(connection: AsyncConnection, session: LoginSessionId, age: timedelta) -> bool:
-    """Whether a session began within this time."""
     return bool((await connection.execute(_IS_YOUNGER, {"id": session, "age": age})).scalar())
 
 

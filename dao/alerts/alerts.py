@@ -18,13 +18,6 @@ from dao.postgres.row_arrays import RowArrays
 from model.alerts.alerts import NewAlert
 from model.ids import Epoch, ScheduleId, WorkflowInstanceId
 
-_ALERTS = RowArrays(
-    {
-        **dict.fromkeys(("kind", "severity", "subject", "facts", "alert_group", "project", "workflow"), "text"),
-        **{"workflow_instance_id": "bigint", "task_instance_id": "bigint", "unique_key": "text"},
-    },
-    {"facts": lambda new: json.dumps(dict(new.facts), default=str)},
-)
 # In the given order, which is that of their ids, and so of what each channel gets.
 _INSERT = text("""
     INSERT INTO alert (kind, severity, subject, facts, alert_group, project, workflow, workflow_instance_id,
@@ -40,6 +33,7 @@ _INSERT = text("""
     ORDER BY n.place
     ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING          -- index: alert_unique
 """)
+_ALERTS = RowArrays(_INSERT, {"facts": lambda new: json.dumps(dict(new.facts), default=str)})
 _RUN_TIMEOUT = text("""
     INSERT INTO alert (kind, severity, project, workflow, workflow_instance_id, alert_group, subject, facts, unique_key)
     SELECT 'RUN_TIMEOUT', 'WARNING', d.project, d.name, i.id, coalesce(nullif(i.alert_group, ''), 'default'),

@@ -13,17 +13,11 @@ from dao.postgres.notify import ALERT_CHANGED, notify
 from model.errors import NotFound
 from model.near import cure_of
 
-_ALL = text("""
+_READ = text("""
     SELECT g.id, g.name, g.description, g.version, g.updated_at, g.updated_by,
            ARRAY(SELECT c.name FROM alert_group_channel m JOIN alert_channel c ON c.id = m.channel_id
                  WHERE m.group_id = g.id ORDER BY c.name)
-    FROM alert_group g ORDER BY g.name
-""")
-_ONE = text("""
-    SELECT g.id, g.name, g.description, g.version, g.updated_at, g.updated_by,
-           ARRAY(SELECT c.name FROM alert_group_channel m JOIN alert_channel c ON c.id = m.channel_id
-                 WHERE m.group_id = g.id ORDER BY c.name)
-    FROM alert_group g WHERE g.name = :name
+    FROM alert_group g WHERE CAST(:name AS text) IS NULL OR g.name = :name ORDER BY g.name
 """)
 _HOLD = text("""
     SELECT g.id, g.name, g.description, g.version, g.updated_at, g.updated_by,
@@ -52,12 +46,12 @@ _DELETE = text("DELETE FROM alert_group WHERE id = :id")
 
 
 async def all_groups(connection: AsyncConnection) -> list[Group]:
-    return [Group(*row) for row in (await connection.execute(_ALL)).all()]
+    return [Group(*row) for row in (await connection.execute(_READ, {"name": None})).all()]
 
 
 async def group_named(connection: AsyncConnection, name: str) -> Group:
     """One of them. Raises `NotFound`."""
-    row = (await connection.execute(_ONE, {"name": name})).first()
+    row = (await connection.execute(_READ, {"name": name})).first()
     if row is None:
         raise await not_found(connection, name)
     return Group(*row)

@@ -191,7 +191,6 @@ async def now(connection: AsyncConnection) -> datetime:
 
 
 async def enabled(connection: AsyncConnection) -> list[StoredRule]:
-    """All rules that are enabled, by id."""
     return [StoredRule(*row) for row in (await connection.execute(_ENABLED)).all()]
 
 

@@ -78,13 +78,11 @@ async def put(connection: AsyncConnection, project: str, name: str, words: str, 
 
 
 async def delete(connection: AsyncConnection, rule: SavedRule) -> None:
-    """Delete a rule that is held."""
     await connection.execute(_DELETE, {"id": rule.id})
     await notify(connection, ALERT_CHANGED)
 
 
 def not_found(project: str, name: str) -> NotFound:
-    """That there is no such rule."""
     return NotFound(
         f'project "{project}" has no alert rule "{name[:200]}"; `shoal alert rule list` lists those there are'
     )

@@ -87,7 +87,6 @@ async def enter(connection: FencedTransaction, place: str) -> StoreRow:
 
 
 async def enter_as(connection: FencedTransaction, place: str, mark: str) -> None:
-    """Record that a store has this mark."""
     await connection.execute(_ENTER_AS, {"place": place, "mark": mark})
 
 

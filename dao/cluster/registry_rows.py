@@ -67,7 +67,6 @@ class RegistryRows:
         self._line = line
 
     async def exist(self) -> bool:
-        """Whether the database has the table."""
         return bool((await self._line.ask(_HAS_TABLE))[0][0])
 
     async def probe(self) -> None:

@@ -113,23 +113,6 @@ _STEAL = text("""
     FROM gone ORDER BY priority_rank, id
 """)
 
-_OUTCOMES = RowArrays(
-    {
-        "command_id": "bigint",
-        "type": "text",
-        "outcome": "text",
-        "instance": "bigint",
-        "created_at": "timestamptz",
-        "created_by": "text",
-    },
-    {
-        "command_id": lambda each: each.row.id,
-        "type": lambda each: each.row.type[:100],
-        "outcome": lambda each: "DONE" if each.reason is None else "ERROR",
-        "created_at": lambda each: each.row.created_at,
-        "created_by": lambda each: each.row.created_by,
-    },
-)
 # A command whose row in the history was deleted violates the primary key all the same: it is inserted without its id.
 # Its id is at or below the floor (`dao/retention/floor.py`). A floor above the newest row was written by hand.
 _RECORD = text("""
@@ -145,6 +128,16 @@ _RECORD = text("""
                 CAST(:instance AS bigint[]), CAST(:created_at AS timestamptz[]), CAST(:created_by AS text[]))
          AS n (command_id, type, outcome, instance, created_at, created_by)
 """)
+_OUTCOMES = RowArrays(
+    _RECORD,
+    {
+        "command_id": lambda each: each.row.id,
+        "type": lambda each: each.row.type[:100],
+        "outcome": lambda each: "DONE" if each.reason is None else "ERROR",
+        "created_at": lambda each: each.row.created_at,
+        "created_by": lambda each: each.row.created_by,
+    },
+)
 
 _REFUSE = text("""
     INSERT INTO error_command
@@ -170,28 +163,6 @@ _BEFORE = text("""
 
 _ANY_BUT = text("SELECT EXISTS (SELECT FROM command WHERE id <> :id)")
 
-_NEW = RowArrays(
-    {
-        "type": "text",
-        "workflow_code": "bigint",
-        "workflow_version": "integer",
-        "workflow_instance_id": "bigint",
-        "params": "text",
-        "priority": "text",
-        "failure_strategy": "text",
-        "worker_group": "text",
-        "warning_type": "text",
-        "alert_group": "text",
-        "environment": "text",
-        "dry_run": "boolean",
-        "task_depend_type": "text",
-        "start_tasks": "text",
-        "schedule_time": "timestamptz",
-        "time_zone": "text",
-        "traceparent": "text",
-        "created_by": "text",
-    }
-)
 # null = the value of the table or the definition applies.
 _INSERT = text("""
     INSERT INTO command
@@ -213,6 +184,7 @@ _INSERT = text("""
                schedule_time, time_zone, traceparent, created_by)
     RETURNING id
 """)
+_NEW = RowArrays(_INSERT)
 
 _ID_INCREMENT = text("""
     SELECT seqincrement FROM pg_sequence WHERE seqrelid = pg_get_serial_sequence('command', 'id')::regclass
@@ -348,7 +320,6 @@ async def handled_before(connection: AsyncConnection, id_: CommandId) -> str | N
 
 
 async def any_but(connection: AsyncConnection, id_: CommandId) -> bool:
-    """Whether any other command waits."""
     return bool((await connection.execute(_ANY_BUT, {"id": id_})).scalar_one())
 
 

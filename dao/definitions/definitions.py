@@ -56,6 +56,19 @@ class Whereabouts:
     project_code: int
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """Which definitions are wanted; None = any. `part` occurs in the name, in any case; all of `tags` are needed."""
+
+    project: str | None = None
+    part: str | None = None
+    state: ReleaseState | None = None
+    tags: Collection[str] = ()
+    visible: Collection[str] | None = None
+    """Only those of these projects."""
+
+
+ALL = Wanted()
 _WHEREABOUTS = text("""
     SELECT d.code, d.name, d.project, coalesce(p.code, 0) AS project_code
     FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
@@ -218,23 +231,12 @@ async def all_heads(connection: AsyncConnection, limit: int) -> list[Definition]
 
 
 async def page(
-    connection: AsyncConnection,
-    limit: int,
-    *,
-    after: int | None = None,
-    project: str | None = None,
-    part: str | None = None,
-    state: ReleaseState | None = None,
-    tags: Collection[str] = (),
-    visible: Collection[str] | None = None,
+    connection: AsyncConnection, limit: int, wanted: Wanted = ALL, after: int | None = None
 ) -> list[Definition]:
-    """Up to `limit` definitions by code, those after the code `after`; `part` occurs in the name, in any case.
-
-    With all of these `tags`, of one `project`, and of the `visible` ones; None = all.
-    """
-    seen = None if visible is None else list(visible)
-    values = {"limit": limit, "after": after or 0, "project": project, "part": part, "state": state, "visible": seen}
-    values["tags"] = json.dumps(list(tags))
+    """Up to `limit` definitions by code, those after the code `after`."""
+    values = {**vars(wanted), "limit": limit, "after": after or 0}
+    values["visible"] = None if wanted.visible is None else list(wanted.visible)
+    values["tags"] = json.dumps(list(wanted.tags))
     return [_definition(row) for row in (await connection.execute(_PAGE, values)).all()]
 
 

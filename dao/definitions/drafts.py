@@ -109,7 +109,6 @@ async def find(connection: AsyncConnection, person: str, project: str, name: str
 
 
 async def count(connection: AsyncConnection, person: str) -> int:
-    """How many drafts a person has."""
     found: int = (await connection.execute(_COUNT, {"person": person})).scalar_one()
     return found
 

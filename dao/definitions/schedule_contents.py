@@ -39,7 +39,6 @@ class StoredSchedule:
 
 
 async def contents_of(connection: AsyncConnection, workflow: WorkflowCode) -> list[StoredSchedule]:
-    """All schedules of a workflow by id."""
     return [_stored(row) for row in (await connection.execute(_CONTENTS, {"workflow": workflow})).all()]
 
 

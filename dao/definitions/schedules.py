@@ -211,7 +211,6 @@ async def fire(connection: FencedTransaction, fires: Sequence[Fire]) -> dict[Sch
 
 
 async def of_workflow(connection: AsyncConnection, workflow: WorkflowCode) -> list[ScheduleRow]:
-    """All schedules of a workflow by id."""
     return [_row(row) for row in (await connection.execute(_OF_WORKFLOW, {"workflow": workflow})).all()]
 
 

@@ -71,12 +71,10 @@ VACUUMED = tuple(_VACUUM)
 
 
 async def read(connection: AsyncConnection) -> list[TableState]:
-    """The state of the tables, by name."""
     return [TableState(*row) for row in (await connection.execute(_READ, {"tables": list(_ANALYZE)})).all()]
 
 
 async def analyze(connection: FencedTransaction, table: str) -> None:
-    """Have the statistics of a table collected."""
     await connection.execute(_ANALYZE[table])
 
 

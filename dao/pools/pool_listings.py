@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import text
 
-from dao.pools.rows import PoolCounts, ResourceRow, TaskOfRun
+from dao.pools.rows import PoolCounts, ResourceRow, TaskOfRun, WaitingTask
 from dao.postgres.engine import AsyncConnection
 from model.choices import Priority
 from model.pools.resources import ResourceState
@@ -26,20 +26,6 @@ class PoolRow:
     changed_at: datetime
     changed_by: str
     counts: PoolCounts
-
-
-@dataclass(frozen=True, slots=True)
-class WaitingTask:
-    """An attempt in the line of a pool, at its place from 1; `needs` are all pools of which it needs resources."""
-
-    place: int
-    priority: Priority
-    task_priority: Priority
-    task: TaskOfRun
-    queued_at: datetime | None
-    needed: int
-    needs: Mapping[str, int]
-    worker_group: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +224,7 @@ def _waiting(number: int, row: Any) -> WaitingTask:
     run_priority, task_priority, queued_at, needed, needs, group, task_id, run_id, *task = row
     # The row of an attempt may be hidden from its line for a moment, since triggers write the line.
     found = _task(task) or TaskOfRun(task_id, "", 0, 0, run_id, None, None, None)
-    return WaitingTask(number, Priority(run_priority), Priority(task_priority), found, queued_at, needed, needs, group)
+    return WaitingTask(number, found, needed, needs, group, Priority(run_priority), Priority(task_priority), queued_at)
 
 
 def _task(columns: Any) -> TaskOfRun | None:

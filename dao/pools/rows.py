@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from model.choices import Priority
 from model.pools.resources import ResourceState
 
 
@@ -63,3 +64,17 @@ class ResourceRow:
     set_aside_why: str | None
     set_aside_by: str | None
     checked_at: datetime | None
+
+
+@dataclass(frozen=True)
+class WaitingTask:
+    """An attempt in the line of a pool, at its place from 1; `needs` are all pools of which it needs resources."""
+
+    place: int
+    task: TaskOfRun | None
+    needed: int
+    needs: Mapping[str, int]
+    worker_group: str
+    priority: Priority
+    task_priority: Priority
+    queued_at: datetime | None

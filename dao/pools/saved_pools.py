@@ -85,7 +85,6 @@ _DELETE = text("DELETE FROM resource_pool WHERE code = :code")
 
 
 async def heads(connection: AsyncConnection, names: Collection[str]) -> dict[str, PoolHead]:
-    """The pools of these names, by name."""
     return {row[1]: _head(row) for row in (await connection.execute(_HEADS, {"names": list(names)})).all()}
 
 
@@ -103,7 +102,6 @@ async def hold(connection: AsyncConnection, names: Collection[str]) -> dict[str,
 
 
 async def all_names(connection: AsyncConnection) -> list[str]:
-    """The names of all pools, in order."""
     return [name for (name,) in (await connection.execute(_ALL_NAMES)).all()]
 
 

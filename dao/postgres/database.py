@@ -25,7 +25,7 @@ from dao.postgres.address import Address
 from dao.postgres.connection import Connection
 from dao.postgres.engine import AsyncConnection, AsyncEngine, create_async_engine
 from dao.postgres.errors import translated, translating
-from dao.postgres.measures import Measures, Unmeasured
+from dao.postgres.measures import Measures
 from dao.postgres.notify import announcer_on, collecting
 from dao.postgres.session_settings import STATEMENT_S_MAX
 from model.errors import Denied, ShoalError, Unavailable, Unknown
@@ -120,7 +120,7 @@ class Database:
             async_creator=lambda: self._admitted(connect),
         )
         self._announcer = announcer_on(self.reading) if announces_together else None
-        self._measures = measures or Unmeasured()
+        self._measures = measures or Measures()
         self._connections_max = connections_max
         self._measures.opened(connections_max)
         self._is_open = True

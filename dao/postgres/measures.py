@@ -6,11 +6,9 @@ would.
 
 from __future__ import annotations
 
-from typing import Protocol
 
-
-class Measures(Protocol):
-    """Called by `dao/postgres/database.py`. Nothing here may wait."""
+class Measures:
+    """Called by `dao/postgres/database.py`; this one counts nothing. No method may wait."""
 
     def opened(self, connections_max: int) -> None:
         """A pool of so many connections was opened."""
@@ -32,28 +30,3 @@ class Measures(Protocol):
 
     def failed(self, error: BaseException) -> None:
         """A use failed with this error."""
-
-
-class Unmeasured:
-    """Counts nothing."""
-
-    def opened(self, connections_max: int) -> None:
-        """Nothing."""
-
-    def closed(self, connections_max: int) -> None:
-        """Nothing."""
-
-    def began(self) -> None:
-        """Nothing."""
-
-    def ended(self) -> None:
-        """Nothing."""
-
-    def waited(self, seconds: float) -> None:
-        """Nothing."""
-
-    def committed(self, seconds: float) -> None:
-        """Nothing."""
-
-    def failed(self, error: BaseException) -> None:
-        """Nothing."""

@@ -30,7 +30,6 @@ class Newer:
 
 
 def known_version() -> int:
-    """The version that this program works with."""
     return read_scripts().version
 
 

@@ -51,7 +51,6 @@ class QueryLine:
             return await self._in_time(statement, parameters)
 
     async def close(self) -> None:
-        """Close the connection, if there is one."""
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.close()

@@ -6,28 +6,30 @@ which took longer than the server takes to read them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
+
+from sqlalchemy import TextClause
+
+_COLUMN = re.compile(r"CAST\(:(\w+) AS ([\w ]+)\[\]\)")
 
 
 class RowArrays:
     """The columns of the rows that a statement gets, and where their values come from.
 
-    The statement reads them as `unnest(CAST(:name AS type[]), ...)`, with the names and types that are given here.
-
     Args:
-        columns: name of a column -> its SQL type; the value of a row is its attribute of that name.
-        getters: name of a column -> how its value is read from a row, where it is not that attribute.
+        statement: its columns are its parameters of the form `CAST(:name AS type[])`.
+        getters: name of a column -> how its value is read from a row; else it is the row's attribute of that name.
     """
 
-    def __init__(
-        self, columns: Mapping[str, str], getters: Mapping[str, Callable[[Any], object]] | None = None
-    ) -> None:
-        self.columns = dict(columns)
+    def __init__(self, statement: TextClause, getters: Mapping[str, Callable[[Any], object]] | None = None) -> None:
+        columns = dict(_COLUMN.findall(statement.text))
+        own = getters or {}
+        assert own.keys() <= columns.keys(), own.keys() - columns.keys()
         self._values = tuple(
-            (name, (getters or {}).get(name) or attrgetter(name), _NOTATIONS.get(type_, list))
-            for name, type_ in columns.items()
+            (name, own.get(name) or attrgetter(name), _NOTATIONS.get(type_, list)) for name, type_ in columns.items()
         )
 
     def values(self, rows: Sequence[object]) -> dict[str, object]:

@@ -49,11 +49,9 @@ class Scripts:
 
     @property
     def version(self) -> int:
-        """The version that this program works with."""
         return self.schema.version
 
     def after(self, version: int) -> Script | None:
-        """The upgrade that follows `version`."""
         return next((script for script in self.upgrades if script.version == version + 1), None)
 
 

@@ -6,6 +6,9 @@ composed query names. A test compares their types with a live database. Nothing 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -20,6 +23,7 @@ from sqlalchemy import (
     Text,
 )
 from sqlalchemy.dialects.postgresql import ENUM, JSONB
+from sqlalchemy.types import TypeEngine
 
 from model.choices import Priority
 
@@ -28,139 +32,54 @@ metadata = MetaData()
 _TIME = DateTime(timezone=True)
 _PRIORITY = ENUM(*Priority, name="priority_level", create_type=False)
 
-workflow_definition = Table(
+
+def _table(name: str, columns: Mapping[type[TypeEngine[Any]] | TypeEngine[Any], str]) -> Table:
+    """A table with these columns: their type -> their names."""
+    return Table(name, metadata, *(Column(each, type_) for type_, names in columns.items() for each in names.split()))
+
+
+workflow_definition = _table(
     "workflow_definition",
-    metadata,
-    Column("code", BigInteger),
-    Column("project", Text),
-    Column("name", Text),
-    Column("version", Integer),
-    Column("created_at", _TIME),
-    Column("updated_at", _TIME),
+    {BigInteger: "code", Text: "project name", Integer: "version", _TIME: "created_at updated_at"},
 )
-
-node = Table(
-    "node",
-    metadata,
-    Column("id", BigInteger),
-    Column("kind", Text),
-    Column("address", Text),
-    Column("state", Text),
-    Column("log_url", Text),
-    Column("started_at", _TIME),
-    Column("ended_at", _TIME),
-    Column("name", Text),
-)
-
-workflow_instance = Table(
+node = _table("node", {BigInteger: "id", Text: "kind address state log_url name", _TIME: "started_at ended_at"})
+workflow_instance = _table(
     "workflow_instance",
-    metadata,
-    Column("id", BigInteger),
-    Column("command_id", BigInteger),
-    Column("workflow_code", BigInteger),
-    Column("workflow_version", Integer),
-    Column("state", Text),
-    Column("master_id", BigInteger),
-    Column("priority", _PRIORITY),
-    Column("worker_group", Text),
-    Column("params", Text),
-    Column("takeovers", SmallInteger),
-    Column("started_at", _TIME),
-    Column("ended_at", _TIME),
-    Column("reason", Text),
-    Column("command_type", Text),
-    Column("execution_type", Text),
-    Column("requested_state", Text),
-    Column("run_times", Integer),
-    Column("startup_names", Text),
-    Column("schedule_time", _TIME),
-    Column("time_zone", Text),
-    Column("interval_start", _TIME),
-    Column("interval_end", _TIME),
-    Column("environment", Text),
-    Column("scope", Text),
-    Column("executing", Text),
-    Column("backfill", Text),
-    Column("outputs", Text),
-    Column("serial_key", Text),
-    Column("parent_instance_id", BigInteger),
-    Column("parent_task_code", BigInteger),
-    Column("parent_attempt", SmallInteger),
-    Column("started_by", Text),
-    Column("ending_as", Text),
+    {
+        BigInteger: "id command_id workflow_code master_id parent_instance_id parent_task_code",
+        Integer: "workflow_version run_times",
+        Text: "state worker_group params reason command_type execution_type requested_state startup_names time_zone "
+        "environment scope executing backfill outputs serial_key started_by ending_as",
+        _PRIORITY: "priority",
+        SmallInteger: "takeovers parent_attempt",
+        _TIME: "started_at ended_at schedule_time interval_start interval_end",
+    },
 )
-
-task_instance = Table(
+task_instance = _table(
     "task_instance",
-    metadata,
-    Column("id", BigInteger),
-    Column("workflow_instance_id", BigInteger),
-    Column("task_code", BigInteger),
-    Column("attempt", Integer),
-    Column("task_name", Text),
-    Column("task_type", Text),
-    Column("state", Text),
-    Column("retries", SmallInteger),
-    Column("wait_reason", Text),
-    Column("due_at", _TIME),
-    Column("kill_requested", Boolean),
-    Column("worker_group", Text),
-    Column("task_priority", _PRIORITY),
-    Column("worker_id", BigInteger),
-    Column("params", Text),
-    Column("outputs", Text),
-    Column("exit_code", Integer),
-    Column("reason", Text),
-    Column("queued_at", _TIME),
-    Column("started_at", _TIME),
-    Column("ended_at", _TIME),
-    Column("flag", Text),
-    Column("branch", Text),
-    Column("environment", Text),
-    Column("progress_done", Double),
-    Column("progress_total", Double),
-    Column("progress_text", Text),
-    Column("progress_at", _TIME),
-    Column("stream", JSONB),
-    Column("ready_at", _TIME),
-    Column("looks", JSONB),
+    {
+        BigInteger: "id workflow_instance_id task_code worker_id",
+        Integer: "attempt exit_code",
+        Text: "task_name task_type state wait_reason worker_group params outputs reason flag branch environment "
+        "progress_text",
+        SmallInteger: "retries",
+        _TIME: "due_at queued_at started_at ended_at progress_at ready_at",
+        Boolean: "kill_requested",
+        _PRIORITY: "task_priority",
+        Double: "progress_done progress_total",
+        JSONB: "stream looks",
+    },
 )
-
-environment = Table(
-    "environment",
-    metadata,
-    Column("name", Text),
-    Column("script", LargeBinary),
-    Column("key_id", Text),
-    Column("created_at", _TIME),
-    Column("updated_at", _TIME),
-)
-
-data_source = Table(
-    "data_source",
-    metadata,
-    Column("name", Text),
-    Column("url", LargeBinary),
-    Column("shown_url", Text),
-    Column("key_id", Text),
-    Column("created_at", _TIME),
-    Column("updated_at", _TIME),
-)
-
-alert_channel = Table(
+environment = _table("environment", {Text: "name key_id", LargeBinary: "script", _TIME: "created_at updated_at"})
+data_source = _table("data_source", {Text: "name shown_url key_id", LargeBinary: "url", _TIME: "created_at updated_at"})
+alert_channel = _table(
     "alert_channel",
-    metadata,
-    Column("id", BigInteger),
-    Column("name", Text),
-    Column("kind", Text),
-    Column("url", LargeBinary),
-    Column("key_id", Text),
-    Column("description", Text),
-    Column("enabled", Boolean),
-    Column("version", Integer),
-    Column("updated_at", _TIME),
-    Column("updated_by", Text),
-    Column("shown_url", Text),
-    Column("subject_template", Text),
-    Column("text_template", Text),
+    {
+        BigInteger: "id",
+        Text: "name kind key_id description updated_by shown_url subject_template text_template",
+        LargeBinary: "url",
+        Boolean: "enabled",
+        Integer: "version",
+        _TIME: "updated_at",
+    },
 )

@@ -10,9 +10,8 @@ from sqlalchemy import text
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.tables import task_instance
 from dao.run_lists import run_listings as listings
-from dao.run_lists.run_listings import Run, TaskRun
 from dao.runs import lookups
-from dao.runs.rows import Elements
+from dao.runs.rows import Elements, Run, TaskRun
 from model.definitions.each import count_stored
 from model.errors import Refused
 from model.ids import TaskCode, TaskInstanceId, WorkflowInstanceId

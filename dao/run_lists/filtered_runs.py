@@ -11,8 +11,8 @@ from dao.postgres.tables import workflow_definition, workflow_instance
 from dao.run_lists import run_listings as listings
 from dao.run_lists import run_walks
 from dao.run_lists.run_conditions import RunConditions
-from dao.run_lists.run_listings import Run
 from dao.run_lists.run_pages import WantedRuns
+from dao.runs.rows import Run
 from model.ids import WorkflowInstanceId
 
 
@@ -32,7 +32,7 @@ async def page(connection: AsyncConnection, wanted: WantedRuns, conditions: RunC
     """Up to `wanted.limit` runs."""
     more = replace(wanted, limit=wanted.limit + 1)
     if conditions.is_any:
-        found = await listings.wanted_runs(connection, more)
+        found = await listings.runs(connection, more)
         runs = found[: wanted.limit]
         return RunsFound(runs, runs[-1].id if len(found) > wanted.limit else None)
     walked = await run_walks.walk(connection, more, conditions)

@@ -8,12 +8,11 @@ returned as an age or not at all.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, Double, Select, case, cast, extract, func, select, text
+from sqlalchemy import BigInteger, ColumnElement, Double, Row, Select, case, cast, extract, func, select, text
 
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import BadData
@@ -22,108 +21,14 @@ from dao.run_lists import run_pages
 from dao.run_lists.run_pages import WantedRuns
 from dao.runs.backfills import dates_left
 from dao.runs.code_lists import read_codes
+from dao.runs.rows import Run, TaskRun
 from dao.runs.run_times import elapsed_s, worked_s
 from model.choices import ExecutionType, Flag, Priority
 from model.errors import NotFound
-from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.ids import TaskCode, WorkflowInstanceId
 from model.runs.looks import Looks
 from model.runs.progress import Progress
 from model.runs.states import TaskState, WaitReason, WorkflowState
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A run in a list. `owner` is the name of its master, or its address if it has none.
-
-    `took_s` is the time in which its tasks, or those of its child runs, ran on workers; `elapsed_s` the time from its
-    start to its end. Both still grow while it runs. `schedule_time` is the time that the run is for, to be shown in
-    `time_zone`. `requested_state` is a pause or stop that its owner has not handled yet. `scope` limits it to some
-    tasks, None does not. `parent` is the run of whose task (`parent_code`, named `parent_task`) it is a child, of a
-    workflow of `parent_project`. `dates_left` are the dates of its backfill that begin when it has succeeded. `project`
-    is that of its workflow. `serial_key` is the key of its line, if its workflow has one for each value. From
-    `interval_start` to `interval_end` is the interval of its schedule, if it has one. `ending_as` is of one that cleans
-    up: the state in which it ends then. `started_by` is the run whose task (`started_by_task`), of a workflow of
-    `started_by_project`, started it without waiting for it.
-    """
-
-    id: WorkflowInstanceId
-    workflow_code: WorkflowCode
-    workflow: str | None
-    version: int
-    state: WorkflowState
-    priority: Priority
-    started_at: datetime
-    took_s: float
-    elapsed_s: float
-    reason: str | None
-    master: Epoch
-    owner: str | None
-    takeovers: int
-    params: str
-    schedule_time: datetime
-    time_zone: str
-    command_type: str
-    execution_type: ExecutionType
-    run_times: int
-    requested_state: WorkflowState | None
-    scope: frozenset[TaskCode] | None
-    parent: WorkflowInstanceId | None
-    parent_code: TaskCode | None
-    project: str | None
-    parent_project: str | None = None
-    parent_task: str | None = None
-    dates_left: int = 0
-    serial_key: str | None = None
-    interval_start: datetime | None = None
-    interval_end: datetime | None = None
-    ending_as: WorkflowState | None = None
-    started_by: WorkflowInstanceId | None = None
-    started_by_task: str | None = None
-    started_by_project: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TaskRun:
-    """One attempt of a task of a run.
-
-    `due_in_s` is the rest of a wait for `wait_reason`, in seconds (<= 0: it is over). `log_day` (yyyyMMdd, UTC) and
-    `log_url` locate its log: the folder of that day in that worker's log service. One that is not `valid` belongs to an
-    earlier execution of the same run, or its task is to run again. `branch` is the branch that a task selected.
-    `progress` is what the task itself reported last, written at `progress_at`. `is_ready` is what the readiness probe
-    of a stream found, None without one. `looks` is what a task that waits has found so far.
-    """
-
-    id: TaskInstanceId
-    code: TaskCode
-    attempt: int
-    name: str
-    type: str
-    state: TaskState
-    kill_requested: bool
-    worker_group: str
-    priority: Priority
-    worker: Epoch | None
-    worker_address: str | None
-    log_url: str | None
-    log_day: str
-    queued_at: datetime
-    started_at: datetime | None
-    ended_at: datetime | None
-    took_s: float | None
-    exit_code: int | None
-    reason: str | None
-    outputs: str | None
-    wait_reason: WaitReason | None
-    due_in_s: float | None
-    valid: bool
-    branch: frozenset[TaskCode] | None
-    retries: int = 0
-    progress: Progress | None = None
-    progress_at: datetime | None = None
-    is_stream: bool = False
-    is_ready: bool | None = None
-    looks: Looks | None = None
-
 
 _IS_WANTED = text("workflow_instance.id = ANY(CAST(:ids AS bigint[]))")
 _IS_OF_WANTED = text("""
@@ -131,34 +36,7 @@ _IS_OF_WANTED = text("""
 """)
 
 
-async def runs(
-    connection: AsyncConnection,
-    limit: int,
-    *,
-    states: Sequence[WorkflowState] = (),
-    workflow: str | None = None,
-    project: str | None = None,
-    since: datetime | None = None,
-    before: int | None = None,
-    children: bool = True,
-    visible: Collection[str] | None = None,
-) -> list[Run]:
-    """Up to `limit` runs, newest first.
-
-    Args:
-        states: only these; none = all.
-        workflow: only those of workflows with this name.
-        project: only those of workflows of this project.
-        since: only those that started then or later; aware.
-        before: the last id of the previous page.
-        children: also the child runs of others.
-        visible: only those of workflows of these projects; None = of all.
-    """
-    wanted = WantedRuns(limit, states, workflow, project, since, before, children, visible)
-    return await wanted_runs(connection, wanted)
-
-
-async def wanted_runs(connection: AsyncConnection, wanted: WantedRuns) -> list[Run]:
+async def runs(connection: AsyncConnection, wanted: WantedRuns) -> list[Run]:
     """The runs that are wanted, newest first."""
     # Found and read by one statement, so that each is as it was when it was found.
     query = _runs().where(run_pages.newest(wanted)).order_by(workflow_instance.c.id.desc())
@@ -254,17 +132,21 @@ def _runs() -> Select[Any]:
         by_task.c.attempt == starter[2],
     )
     started_by_project = select(its.c.project).where(by.c.id == starter[0], its.c.code == by.c.workflow_code)
+    columns = {
+        **{"workflow": d.name, "version": i.workflow_version, "master": _node_name(), "dates_left": i.backfill},
+        **{"took_s": worked_s(), "elapsed_s": elapsed_s(i.started_at, i.ended_at)},
+        **{"scope": func.coalesce(i.executing, i.scope), "started_by_id": starter[0]},
+        **{"parent_id": i.parent_instance_id, "parent_code": i.parent_task_code},
+    }
+    of_others = {"parent_project": parent_project, "parent_task": parent_task}
+    of_others |= {"started_by_task": started_by_task, "started_by_project": started_by_project}
+    columns |= {name: each.correlate(workflow_instance).scalar_subquery() for name, each in of_others.items()}
     return (
         select(
-            *(i.id, i.workflow_code, d.name, i.workflow_version, i.state, i.priority, i.started_at),
-            *(worked_s(), elapsed_s(i.started_at, i.ended_at), i.reason, i.master_id, _node_name(), i.takeovers),
-            *(i.params, i.schedule_time, i.time_zone, i.command_type, i.execution_type, i.run_times),
-            *(i.requested_state, func.coalesce(i.executing, i.scope), i.parent_instance_id, i.parent_task_code),
-            *(d.project, parent_project.correlate(workflow_instance).scalar_subquery()),
-            *(parent_task.correlate(workflow_instance).scalar_subquery(), i.backfill, i.serial_key),
-            *(i.interval_start, i.interval_end, i.ending_as),
-            *(starter[0], started_by_task.correlate(workflow_instance).scalar_subquery()),
-            started_by_project.correlate(workflow_instance).scalar_subquery(),
+            *(i.id, i.workflow_code, d.project, i.state, i.priority, i.started_at, i.reason, i.master_id, i.takeovers),
+            *(i.params, i.schedule_time, i.time_zone, i.command_type, i.execution_type, i.run_times, i.requested_state),
+            *(i.serial_key, i.interval_start, i.interval_end, i.ending_as),
+            *(column.label(name) for name, column in columns.items()),
         )
         .select_from(workflow_instance)
         .outerjoin(workflow_definition, d.code == i.workflow_code)
@@ -294,16 +176,17 @@ def tasks() -> Select[Any]:
     )
 
 
-def _run(row: Sequence[Any]) -> Run:
-    id_, code, workflow, version, state, priority, *others = row
-    *others, start, end, ending_as, started_by, started_by_task, started_by_project = others
-    *others, asked, scope, parent, parent_code, project, above_project, above, left, serial_key = others
-    *others, execution_type, run_times = others
-    requested = WorkflowState(asked) if asked else None
-    others += [ExecutionType(execution_type), run_times, requested, _codes(scope), parent, parent_code]
-    others += [project, above_project, above, len(dates_left(left)), serial_key or None, start, end]
-    others += [WorkflowState(ending_as) if ending_as else None, started_by, started_by_task, started_by_project]
-    return Run(id_, code, workflow, version, WorkflowState(state), Priority(priority), *others)
+def _run(row: Row[Any]) -> Run:
+    """A run of the columns of `_runs`, each under the name of its field."""
+    read = {
+        **{"state": WorkflowState(row.state), "priority": Priority(row.priority), "scope": _codes(row.scope)},
+        "execution_type": ExecutionType(row.execution_type),
+        "requested_state": WorkflowState(row.requested_state) if row.requested_state else None,
+        "ending_as": WorkflowState(row.ending_as) if row.ending_as else None,
+        "dates_left": len(dates_left(row.dates_left)) or None,
+        "serial_key": row.serial_key or None,
+    }
+    return Run(**{**row._mapping, **read})
 
 
 def read_task(row: Sequence[Any]) -> TaskRun:

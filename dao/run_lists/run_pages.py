@@ -38,7 +38,17 @@ _ID_MAX = 2**63 - 1
 
 @dataclass(frozen=True)
 class WantedRuns:
-    """The filter of a list and where its page begins; see `listings.runs`."""
+    """The filter of a list, and where its page begins.
+
+    Args:
+        states: only these; none = all.
+        workflow: only those of workflows with this name.
+        project: only those of workflows of this project.
+        since: only those that started then or later; aware.
+        before: the last id of the previous page.
+        children: also the child runs of others.
+        visible: only those of workflows of these projects; None = of all.
+    """
 
     limit: int
     states: Sequence[WorkflowState] = ()

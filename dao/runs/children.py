@@ -106,19 +106,6 @@ _EXISTING = text("""
     JOIN workflow_instance c ON c.parent_instance_id = w.instance_id AND c.parent_task_code = w.code
                             AND c.parent_attempt = w.attempt AND c.child_index = w.child_index
 """)
-_NEW_CHILDREN = RowArrays(
-    {
-        **dict.fromkeys(("project", "name", "params", "priority", "worker_group", "environment"), "text"),
-        **{"code": "bigint", "version": "integer", "dry_run": "boolean", "schedule_time": "timestamptz"},
-        **{"time_zone": "text", "parent": "text"},
-    },
-    {
-        "code": lambda new: new.workflow if isinstance(new.workflow, int) else None,
-        "name": lambda new: str(new.workflow),
-        "params": lambda new: json.dumps(dict(new.params), ensure_ascii=False),
-        "parent": lambda new: str(new.parent),
-    },
-)
 # Returns those whose workflow does not exist: no command is inserted for them.
 _START = text("""
     WITH wanted AS (
@@ -140,6 +127,15 @@ _START = text("""
     )
     SELECT place - 1 AS place FROM wanted WHERE found IS NULL
 """)
+_NEW_CHILDREN = RowArrays(
+    _START,
+    {
+        "code": lambda new: new.workflow if isinstance(new.workflow, int) else None,
+        "name": lambda new: str(new.workflow),
+        "params": lambda new: json.dumps(dict(new.params), ensure_ascii=False),
+        "parent": lambda new: str(new.parent),
+    },
+)
 # For a child that succeeded only the link changes; the others are resumed, each by the command for its state.
 _RELINK = text("""
     UPDATE workflow_instance c SET parent_attempt = r.attempt

@@ -232,7 +232,6 @@ _BEFORE = text("""
     ) AS run
 """)
 # SKIP LOCKED: a lock on one of these rows must not delay the others.
-_ENDS = RowArrays({"id": "bigint", "state": "text", "reason": "text", "outputs": "text"})
 _END = text("""
     WITH free AS MATERIALIZED (
         SELECT t.id FROM task_instance t
@@ -252,6 +251,7 @@ _END = text("""
     )
     SELECT id, workflow_instance_id FROM ended
 """)
+_ENDS = RowArrays(_END)
 _PAYLOAD_CHARACTERS_MAX = 7_000
 """PostgreSQL accepts just under 8,000 bytes."""
 

@@ -9,25 +9,11 @@ from datetime import datetime
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from dao.run_lists.run_listings import TaskRun
+from dao.runs.rows import CommandFate, TaskRun
 from model.cluster.nodes import NodeState
 from model.cluster.slots import Slot
 from model.errors import NotFound
 from model.ids import CommandId, Epoch, TaskInstanceId, WorkflowInstanceId
-
-
-@dataclass(frozen=True, slots=True)
-class CommandFate:
-    """The state of a command: waiting (`handled_at` is None), done, or refused (`reason`)."""
-
-    id: CommandId
-    type: str
-    age_s: float | None
-    handled_at: datetime | None
-    run_id: WorkflowInstanceId | None
-    master_id: Epoch | None
-    slot: Slot | None
-    reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +81,7 @@ async def fate_of(connection: AsyncConnection, id_: CommandId) -> CommandFate:
                 f"command {id_} was handled, and its history has been deleted since (docs/guides/retention.md)"
             )
         raise NotFound(f"there is no command {id_}, and there was none")
-    slot = None if row.slot_current is None else Slot(row.slot_current, row.slot_total)
+    slot = None if row.slot_current is None else str(Slot(row.slot_current, row.slot_total))
     return CommandFate(row.id, row.type, row.age_s, row.handled_at, row.run, row.master, slot, row.reason)
 
 
@@ -129,7 +115,6 @@ async def parameter_values(
 
 
 async def node_life(connection: AsyncConnection, epoch: Epoch) -> NodeLife | None:
-    """A master or worker by its epoch."""
     row = (await connection.execute(_NODE, {"epoch": epoch})).first()
     return None if row is None else NodeLife(Epoch(row.id), row.address, NodeState(row.state), *row[3:])
 

@@ -5,8 +5,113 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from model.ids import TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.runs.states import TaskState, WorkflowState
+from model.choices import ExecutionType, Priority
+from model.ids import CommandId, Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.runs.looks import Looks
+from model.runs.progress import Progress
+from model.runs.states import TaskState, WaitReason, WorkflowState
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run in a list, as its answer shows it (`service/runs/answers.py`), and what decides who may see what of it.
+
+    `master` is the name of its master, or its address if it has none. `scope` limits it to some tasks, None does not.
+    `parent_code` is the task of the run above, which is of a workflow of `parent_project`; `started_by_project` is that
+    of the run which started it.
+    """
+
+    id: WorkflowInstanceId
+    workflow_code: WorkflowCode
+    workflow: str | None
+    project: str | None
+    version: int
+    state: WorkflowState
+    priority: Priority
+    started_at: datetime
+    took_s: float
+    elapsed_s: float
+    reason: str | None
+    master_id: Epoch
+    master: str | None
+    takeovers: int
+    params: str
+    schedule_time: datetime
+    time_zone: str
+    command_type: str
+    execution_type: ExecutionType
+    run_times: int
+    requested_state: WorkflowState | None
+    scope: frozenset[TaskCode] | None
+    parent_id: WorkflowInstanceId | None
+    parent_code: TaskCode | None
+    parent_project: str | None
+    parent_task: str | None
+    dates_left: int | None
+    serial_key: str | None
+    interval_start: datetime | None
+    interval_end: datetime | None
+    ending_as: WorkflowState | None
+    started_by_id: WorkflowInstanceId | None
+    started_by_task: str | None
+    started_by_project: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRun:
+    """One attempt of a task of a run.
+
+    `due_in_s` is the rest of a wait for `wait_reason`, in seconds (<= 0: it is over). `log_day` (yyyyMMdd, UTC) and
+    `log_url` locate its log: the folder of that day in that worker's log service. One that is not `valid` belongs to an
+    earlier execution of the same run, or its task is to run again. `branch` is the branch that a task selected.
+    `progress` is what the task itself reported last, written at `progress_at`. `is_ready` is what the readiness probe
+    of a stream found, None without one. `looks` is what a task that waits has found so far.
+    """
+
+    id: TaskInstanceId
+    code: TaskCode
+    attempt: int
+    name: str
+    type: str
+    state: TaskState
+    kill_requested: bool
+    worker_group: str
+    priority: Priority
+    worker: Epoch | None
+    worker_address: str | None
+    log_url: str | None
+    log_day: str
+    queued_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    took_s: float | None
+    exit_code: int | None
+    reason: str | None
+    outputs: str | None
+    wait_reason: WaitReason | None
+    due_in_s: float | None
+    valid: bool
+    branch: frozenset[TaskCode] | None
+    retries: int = 0
+    progress: Progress | None = None
+    progress_at: datetime | None = None
+    is_stream: bool = False
+    is_ready: bool | None = None
+    looks: Looks | None = None
+
+
+@dataclass(frozen=True)
+class CommandFate:
+    """The state of a command: waiting (`handled_at` is None), done, or refused (`reason`)."""
+
+    id: CommandId
+    type: str
+    age_s: float | None
+    handled_at: datetime | None
+    run_id: WorkflowInstanceId | None
+    master_id: Epoch | None
+    slot: str | None
+    reason: str | None
 
 
 @dataclass(frozen=True)

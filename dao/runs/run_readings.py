@@ -21,11 +21,10 @@ from dao.pools.pool_readings import PoolReading
 from dao.postgres.engine import AsyncConnection
 from dao.run_lists import element_listings
 from dao.run_lists import run_listings as listings
-from dao.run_lists.run_listings import Run, TaskRun
 from dao.runs import dependencies, lookups, relations
 from dao.runs.dependent_verdicts import evaluate_all
 from dao.runs.relations import ChildRun
-from dao.runs.rows import Elements
+from dao.runs.rows import Elements, Run, TaskRun
 from dao.streams import stream_listings as streams
 from dao.streams.stream_listings import OpenRestart
 from dao.tasks import approvals
@@ -183,7 +182,7 @@ async def read(connection: AsyncConnection, id_: WorkflowInstanceId, task: str |
     waiting.sort(key=lambda each: each not in asked)
     asking = [each.id for each in in_master if each.type == APPROVAL]
     asking.sort(key=lambda each: each not in asked)
-    owners = {*(runs[run].master for run in ids), *(each.worker for each in counting if each.worker is not None)}
+    owners = {*(runs[run].master_id for run in ids), *(each.worker for each in counting if each.worker is not None)}
     in_line = [run for run in ids if runs[run].state is WorkflowState.SERIAL_WAIT]
     return RunReading(
         id_,

@@ -82,7 +82,6 @@ async def commands_of(connection: AsyncConnection, run: WorkflowInstanceId) -> l
 
 
 async def children_of(connection: AsyncConnection, run: WorkflowInstanceId) -> list[ChildLife]:
-    """The child runs of a run."""
     rows = (await connection.execute(_CHILDREN, {"run": run})).all()
     return [ChildLife(id_, project, name, WorkflowState(state), *others) for id_, project, name, state, *others in rows]
 

@@ -90,30 +90,6 @@ class InstanceEnd:
     is_whole: bool = False
 
 
-_INSTANCES = RowArrays(
-    {
-        **{"command_id": "bigint", "workflow_code": "bigint", "workflow_version": "integer", "schedule_id": "bigint"},
-        **dict.fromkeys(("state", "failure_strategy", "priority", "worker_group", "params", "reason"), "text"),
-        **dict.fromkeys(("command_type", "execution_type", "startup_names", "time_zone", "environment"), "text"),
-        **dict.fromkeys(("warning_type", "alert_group", "scope", "backfill", "serial_key", "traceparent"), "text"),
-        "started_by": "text",
-        **dict.fromkeys(("schedule_time", "interval_start", "interval_end"), "timestamptz"),
-        **{"dry_run": "boolean", "depth": "smallint"},
-        **{"parent_instance_id": "bigint", "parent_task_code": "bigint"},
-        **{"parent_attempt": "smallint", "child_index": "integer"},
-    },
-    {
-        "parent_instance_id": lambda new: new.parent and new.parent.instance,
-        "parent_task_code": lambda new: new.parent and new.parent.code,
-        "parent_attempt": lambda new: new.parent and new.parent.attempt,
-        "child_index": lambda new: new.parent and new.parent.index,
-        "started_by": lambda new: (
-            new.source.place(new.command_id) if new.source else new.started_by and new.started_by.place
-        ),
-        "interval_start": lambda new: new.interval and new.interval.start,
-        "interval_end": lambda new: new.interval and new.interval.end,
-    },
-)
 # A run that is not driven has no owner, so there is no failover for it.
 _NEW = """
     INSERT INTO workflow_instance
@@ -150,6 +126,20 @@ _NEW = """
 _INSERT = text(f"{_NEW} RETURNING id, command_id, schedule_time")
 # An existing run is not created again: a second START by one task, or a second fire of one time of a schedule.
 _INSERT_ONCE = text(f"{_NEW} ON CONFLICT DO NOTHING RETURNING id, command_id, schedule_time")
+_INSTANCES = RowArrays(
+    _INSERT,
+    {
+        "parent_instance_id": lambda new: new.parent and new.parent.instance,
+        "parent_task_code": lambda new: new.parent and new.parent.code,
+        "parent_attempt": lambda new: new.parent and new.parent.attempt,
+        "child_index": lambda new: new.parent and new.parent.index,
+        "started_by": lambda new: (
+            new.source.place(new.command_id) if new.source else new.started_by and new.started_by.place
+        ),
+        "interval_start": lambda new: new.interval and new.interval.start,
+        "interval_end": lambda new: new.interval and new.interval.end,
+    },
+)
 _ENTER = text("""
     UPDATE workflow_instance i SET state = e.state
     FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[])) AS e (id, state)
@@ -168,7 +158,6 @@ _CLOSE = text("""
       AND i.ending_as IS NULL
     RETURNING i.id
 """)
-_ENDS = RowArrays({"id": "bigint", **dict.fromkeys(("state", "reason", "outputs"), "text"), "is_whole": "boolean"})
 # An EXECUTE_TASK that left nothing to do leaves no limit either: all see a whole success.
 # Checks the state, not `ended_at`: see `dao.tasks.task_instances`, queue.
 _FINISH = text("""
@@ -192,6 +181,7 @@ _FINISH = text("""
            EXISTS (SELECT FROM alert_rule WHERE enabled) AS has_rules
     FROM ended
 """)
+_ENDS = RowArrays(_FINISH)
 _RESET_TAKEOVERS = text("""
     UPDATE workflow_instance SET takeovers = 0
     WHERE id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND takeovers > 0

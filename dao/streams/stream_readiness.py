@@ -24,7 +24,6 @@ class Probed:
     is_ready: bool
 
 
-_ROWS = RowArrays({"id": "bigint", "attempt": "integer", "is_ready": "boolean"})
 # The condition is that of the report of an end (`dao/tasks/task_claims.py`).
 _RECORD = text("""
     UPDATE task_instance t SET ready_at = CASE WHEN n.is_ready THEN clock_timestamp() END
@@ -32,6 +31,7 @@ _RECORD = text("""
          AS n (id, attempt, is_ready)
     WHERE t.id = n.id AND coalesce(t.attempt = n.attempt AND t.worker_id = :worker AND t.ended_at IS NULL, false)
 """)
+_ROWS = RowArrays(_RECORD)
 
 
 async def record(connection: FencedTransaction, probed: Sequence[Probed], worker: Epoch) -> None:

@@ -169,7 +169,6 @@ _HOLD_DUE = text("""
       AND id <> ALL(CAST(:without AS bigint[])) AND (CAST(:only AS bigint) IS NULL OR id = CAST(:only AS bigint))
     ORDER BY due_at LIMIT :limit FOR NO KEY UPDATE SKIP LOCKED
 """)
-_ENDS = RowArrays({"id": "bigint", **dict.fromkeys(("state", "reason", "outputs"), "text")})
 _END_LATE = text("""
     WITH ended AS (
         UPDATE task_instance t
@@ -186,6 +185,7 @@ _END_LATE = text("""
            (SELECT master_id FROM workflow_instance i WHERE i.id = e.workflow_instance_id) AS owner
     FROM ended e
 """)
+_ENDS = RowArrays(_END_LATE)
 
 
 async def waiting(

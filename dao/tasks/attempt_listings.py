@@ -20,7 +20,8 @@ from dao.postgres.tables import node, task_instance, workflow_definition, workfl
 from dao.run_lists import id_prefixes
 from dao.run_lists.run_conditions import ANY_RUN, RunConditions
 from dao.run_lists.run_counts import CHECKED_MAX, Count, planned_rows
-from dao.run_lists.run_listings import TaskRun, read_task, tasks
+from dao.run_lists.run_listings import read_task, tasks
+from dao.runs.rows import TaskRun
 from model.errors import NotFound
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.runs.states import TaskState

@@ -33,14 +33,6 @@ class InVain:
     again: Again
 
 
-_LOOKS = RowArrays(
-    {
-        **{"id": "bigint", "attempt": "integer"},
-        **dict.fromkeys(("said", "late"), "text"),
-        **dict.fromkeys(("every_s", "factor", "every_s_max", "within_s", "at_s"), "double precision"),
-    },
-    {name: attrgetter(f"again.{name}") for name in ("late", "every_s", "factor", "every_s_max", "within_s", "at_s")},
-)
 _HOLD = text("SELECT FROM task_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR NO KEY UPDATE")
 # Pauses of ten seconds and more end with a whole second, so that a thousand that wait are queued in few batches.
 # An attempt that follows one whose worker was lost has waited since that one was queued.
@@ -106,6 +98,10 @@ _LOOKED = text("""
            END AS owner
     FROM put p
 """)
+_LOOKS = RowArrays(
+    _LOOKED,
+    {name: attrgetter(f"again.{name}") for name in ("late", "every_s", "factor", "every_s_max", "within_s", "at_s")},
+)
 
 
 async def put_off(

@@ -33,15 +33,6 @@ class Wanted:
     unfinished: set[TaskInstanceId]
 
 
-_STORED = RowArrays({"id": "bigint", "size": "bigint", "first_byte": "bigint"})
-_NAMED = RowArrays(
-    {"id": "bigint", "run": "bigint", "day": "text"},
-    {
-        "id": lambda name: name.task_instance_id,
-        "run": lambda name: name.workflow_instance_id,
-        "day": lambda name: name.date,
-    },
-)
 # An attempt that returned to the queue may have run elsewhere, or on another day: then this is not its log.
 _WANTED = text("""
     SELECT t.id, t.state
@@ -52,6 +43,14 @@ _WANTED = text("""
       AND coalesce(w.name = :worker, true)
       AND (SELECT 1 FROM stored_log s WHERE s.task_instance_id = n.id) IS NULL            -- index: stored_log_pkey
 """)
+_NAMED = RowArrays(
+    _WANTED,
+    {
+        "id": lambda name: name.task_instance_id,
+        "run": lambda name: name.workflow_instance_id,
+        "day": lambda name: name.date,
+    },
+)
 _RECORD = text("""
     WITH there AS MATERIALIZED (
         SELECT n.*
@@ -64,6 +63,7 @@ _RECORD = text("""
     )
     SELECT id FROM there
 """)
+_STORED = RowArrays(_RECORD)
 _DELETE = text("DELETE FROM stored_log WHERE task_instance_id = ANY(CAST(:ids AS bigint[]))")
 
 

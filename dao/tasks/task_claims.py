@@ -156,12 +156,6 @@ _MARK_RUNNING = text("""
 # `ended_at`, not the state, shows that the attempt still runs: a condition on the state would also match the index of
 # everything that this worker runs, which would be read in full for each row. An attempt that a worker has and that has
 # not ended is DISPATCH or RUNNING_EXECUTION.
-_REPORTS = RowArrays(
-    {
-        **{"id": "bigint", "attempt": "integer", "exit_code": "integer"},
-        **dict.fromkeys(("state", "reason", "outputs"), "text"),
-    }
-)
 _REPORT = text("""
     WITH ended AS (
         UPDATE task_instance t
@@ -186,6 +180,7 @@ _REPORT = text("""
     )
     SELECT id, workflow_instance_id, owner FROM addressed
 """)
+_REPORTS = RowArrays(_REPORT)
 _TO_END = text("""
     SELECT id, CASE WHEN NOT kill_requested THEN handover END AS handover FROM task_instance
     WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION')

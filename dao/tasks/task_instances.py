@@ -50,25 +50,6 @@ class NewTask(NamedTuple):
     stream: str | None = None
 
 
-_TASKS = RowArrays(
-    {
-        **{"workflow_instance_id": "bigint", "task_code": "bigint", "attempt": "integer"},
-        **dict.fromkeys(("task_name", "task_type", "state", "worker_group"), "text"),
-        **dict.fromkeys(("workflow_priority", "task_priority", "params", "parameter_values"), "text"),
-        **dict.fromkeys(("wait_reason", "timeout_strategy", "reason", "outputs", "branch", "cache_key"), "text"),
-        **dict.fromkeys(("environment", "tenant", "parameter_types", "resources", "stream"), "text"),
-        **dict.fromkeys(("write_ahead", "dry_run"), "boolean"),
-        **dict.fromkeys(("due_in_minutes", "timeout_s", "dispatch_timeout_s"), "double precision"),
-        "retries": "smallint",
-    },
-    {
-        **{"task_code": attrgetter("attempt.code"), "task_name": attrgetter("name"), "task_type": attrgetter("type")},
-        **{name: attrgetter(f"attempt.{name}") for name in ("attempt", "state", "retries", "reason", "outputs")},
-        **{name: attrgetter(f"attempt.{name}") for name in ("wait_reason", "due_in_minutes")},
-        "parameter_values": attrgetter("attempt.values"),
-        "branch": lambda new: None if new.attempt.branch is None else json.dumps(sorted(new.attempt.branch)),
-    },
-)
 # The join admits only the owner's tasks; the unique key on (instance, task, attempt) is a second protection. It checks
 # the state and not `ended_at`, so that each run is looked up by its primary key: the index of runs that a master owns
 # would return all of them, and there are no statistics about a master that just started.
@@ -120,6 +101,16 @@ _QUEUE = text("""
                                          AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP'), false)
     ORDER BY n.place  -- ids decide between equal priorities, and a hash join would return its rows in any order
 """)
+_TASKS = RowArrays(
+    _QUEUE,
+    {
+        **{"task_code": attrgetter("attempt.code"), "task_name": attrgetter("name"), "task_type": attrgetter("type")},
+        **{name: attrgetter(f"attempt.{name}") for name in ("attempt", "state", "retries", "reason", "outputs")},
+        **{name: attrgetter(f"attempt.{name}") for name in ("wait_reason", "due_in_minutes")},
+        "parameter_values": attrgetter("attempt.values"),
+        "branch": lambda new: None if new.attempt.branch is None else json.dumps(sorted(new.attempt.branch)),
+    },
+)
 # A task with a cached result ends without being queued; its owner is notified as of any other end. The other tasks of
 # the same call are queued by the statement above, which has the same join.
 _REUSE = text("""
@@ -208,19 +199,6 @@ _ASK_KILL = text("""
     WHERE t.workflow_instance_id = ANY(CAST(:instances AS bigint[])) AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
       AND NOT t.kill_requested AND i.id = t.workflow_instance_id AND i.master_id = :master
 """)
-_ENDS = RowArrays(
-    {
-        **{"workflow_instance_id": "bigint", "task_code": "bigint", "attempt": "integer"},
-        **dict.fromkeys(("state", "reason", "outputs"), "text"),
-    },
-    {
-        **{"workflow_instance_id": itemgetter(0), "task_code": lambda end: end[1].code},
-        "attempt": lambda end: end[1].attempt,
-        "state": lambda end: end[1].state,
-        "reason": lambda end: end[1].reason,
-        "outputs": lambda end: end[1].outputs,
-    },
-)
 _END_IN_MASTER = text("""
     UPDATE task_instance t
     SET state = n.state, ended_at = clock_timestamp(), reason = nullif(n.reason, ''), outputs = n.outputs
@@ -232,6 +210,16 @@ _END_IN_MASTER = text("""
       AND coalesce(t.state = 'RUNNING_EXECUTION' AND t.worker_id IS NULL, false)
     RETURNING t.workflow_instance_id, t.task_code
 """)
+_ENDS = RowArrays(
+    _END_IN_MASTER,
+    {
+        **{"workflow_instance_id": itemgetter(0), "task_code": lambda end: end[1].code},
+        "attempt": lambda end: end[1].attempt,
+        "state": lambda end: end[1].state,
+        "reason": lambda end: end[1].reason,
+        "outputs": lambda end: end[1].outputs,
+    },
+)
 _INVALIDATE = text("""
     UPDATE task_instance t SET flag = 'NO'
     FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS bigint[])) AS a (instance_id, code)

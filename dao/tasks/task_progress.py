@@ -23,9 +23,6 @@ class Reported:
     text: str | None
 
 
-_ROWS = RowArrays(
-    {"id": "bigint", "attempt": "integer", "done": "double precision", "total": "double precision", "text": "text"}
-)
 # The condition is that of the report of an end (`dao/tasks/task_claims.py`).
 _RECORD = text("""
     UPDATE task_instance t
@@ -34,6 +31,7 @@ _RECORD = text("""
                 CAST(:total AS double precision[]), CAST(:text AS text[])) AS n (id, attempt, done, total, text)
     WHERE t.id = n.id AND coalesce(t.attempt = n.attempt AND t.worker_id = :worker AND t.ended_at IS NULL, false)
 """)
+_ROWS = RowArrays(_RECORD)
 
 
 async def record(connection: FencedTransaction, reported: Sequence[Reported], worker: Epoch) -> None:

@@ -15,7 +15,6 @@ _OF_SECRETS = ("Secret", "V1SecretVolumeSource")
 
 
 def pod(args: Args) -> None:
-    """A pod of Kubernetes."""
     params: dict[str, Any] = {"image": args.text("image"), "namespace": args.text("namespace", "default")}
     for name, own in (("command", "cmds"), ("args", "arguments")):
         if listed := args.texts(own):
@@ -154,7 +153,6 @@ def _mappings(args: Args, name: str) -> list[dict[str, Any]]:
 
 
 def docker(args: Args) -> None:
-    """A container of the worker."""
     words = ["docker", "run", "--rm"]
     words += [word for name, value in args.mapping("environment").items() for word in ("-e", f"{name}={value}")]
     if args.has("network_mode"):

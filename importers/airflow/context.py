@@ -74,7 +74,6 @@ class Context:
         return made
 
     def expression(self, name: str, value: Any) -> str:
-        """An argument as Python."""
         try:
             return self._written(value)
         except NoText as error:

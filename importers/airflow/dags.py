@@ -28,7 +28,6 @@ DESCRIPTION_MAX = 1_000
 
 
 def convert(flow: Flow, *, is_third: bool, online: bool) -> None:
-    """Fill the fields of the workflow."""
     dag, about, fields = flow.dag, flow.about, flow.fields
     given = dag.given
     texts = [_text(given.get("description")), _text(given.get("doc_md")), dag.doc]

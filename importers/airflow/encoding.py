@@ -43,7 +43,6 @@ def named_of(given: Any, operators: Operators) -> dict[str, Any]:
 
 
 def schedule_of(given: Mapping[str, Any]) -> Any:
-    """What the schedule of a DAG is."""
     if not isinstance(timetable := given.get("timetable"), dict):
         return value_of(given.get("schedule_interval"), {})
     kind, found = str(timetable.get(TYPE)).rpartition(".")[2], timetable.get(VAR) or {}

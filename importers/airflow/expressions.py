@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 
 def value_of(reader: Reader, node: ast.expr) -> Any:
-    """What an expression is."""
     match node:
         case ast.Constant(value):
             return value

@@ -43,19 +43,15 @@ class Flow:
         return next((name for operator, name in self.names.items() if operator.id == id_), None)
 
     def after(self, operator: Operator) -> list[Operator]:
-        """The tasks directly after one."""
         return [each for each in self.dag.tasks if operator in each.before]
 
     def before(self, operator: Operator) -> set[Operator]:
-        """All tasks before one."""
         return _reached(operator, lambda each: each.before)
 
     def later(self, operator: Operator) -> set[Operator]:
-        """All tasks after one."""
         return _reached(operator, self.after)
 
     def is_pulled(self, operator: Operator, key: str = "return_value") -> bool:
-        """Whether somebody uses this result."""
         return (operator.id, key) in self.pulled
 
     def output(self, value: Output) -> str:
@@ -109,7 +105,6 @@ class Args:
         return self.written(name, value) if value is not default else default
 
     def written(self, name: str, value: Any) -> str:
-        """Any value as a text for Shoal."""
         try:
             match value:
                 case Output() | Operator():
@@ -127,7 +122,6 @@ class Args:
             return str(value)
 
     def mapping(self, name: str) -> dict[str, str]:
-        """The value as a mapping of texts."""
         value = self.known(name, {})
         if not isinstance(value, dict):
             self.draft.about.todo(name, f"line {self.operator.line}: {name} is no mapping that is known")
@@ -154,7 +148,6 @@ class Args:
             return default
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """The value as yes or no."""
         value = self.known(name, default)
         if isinstance(value, bool) or value in (0, 1):
             return bool(value)

@@ -24,7 +24,6 @@ class Inputs:
         """The DAGs, with what reads their functions and the file that they come from."""
 
     def read(self, file: str, data: bytes) -> None:
-        """Read the DAGs of a DAG file."""
         text = data.decode("utf-8-sig", "replace")
         about = self.report.about(file)
         self.report.forms[file] = FORM

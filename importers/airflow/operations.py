@@ -32,7 +32,6 @@ def result(reader: Reader, operator: ast.AST, left: Any, right: Any, node: Any) 
 
 
 def compared(reader: Reader, operator: ast.AST, left: Any, right: Any, node: ast.Compare) -> Any:
-    """What a comparison gives."""
     parts = [part for each in (left, right) for part in (each if isinstance(each, list | tuple) else [each])]
     if any(isinstance(part, Unknown) or reader.is_told(part) for part in parts):
         return reader.unknown(node)
@@ -43,7 +42,6 @@ def compared(reader: Reader, operator: ast.AST, left: Any, right: Any, node: ast
 
 
 def either(reader: Reader, operator: ast.boolop, values: list[Any], node: ast.expr) -> Any:
-    """What `and` and `or` give."""
     for value in values[:-1]:
         is_true = True if reader.is_told(value) and isinstance(operator, ast.Or) else reader.truth(value)
         if is_true is None:

@@ -11,7 +11,6 @@ PARALLEL = 16
 
 
 def trigger(args: Args) -> None:
-    """Another DAG is started."""
     waits = args.flag("wait_for_completion")
     args.draft.type = "SUB_PROCESS"
     args.draft.params = {"workflow": workflow_name(args.text("trigger_dag_id")), **({} if waits else {"wait": False})}

@@ -64,7 +64,6 @@ def task(
 def operator(
     reader: Reader, node: ast.Call, of: Dotted, given: dict[str, Any], over: Mapping[str, Any] | None = None
 ) -> Operator:
-    """Add a task of a class."""
     given.setdefault("task_id", of.name)
     return _placed(reader, Operator("", of.name, given, node.lineno, None, dict(over or {})), [given, over])
 
@@ -96,6 +95,5 @@ def _placed(reader: Reader, operator: Operator, uses: Any) -> Operator:
 
 
 def is_class(path: str) -> bool:
-    """Whether this names a class of tasks."""
     name = path.rpartition(".")[2]
     return name[:1].isupper() and name not in _NO_TASK and name.endswith(("Operator", "Sensor", "Async", "Task"))

@@ -228,7 +228,6 @@ class Reader:
     # ------------------------------------------------------------------------------------------- expressions
 
     def value(self, node: ast.expr) -> Any:
-        """What an expression is."""
         return value_of(self, node)
 
     def parts(self, parts: list[ast.expr]) -> Iterator[Any]:
@@ -297,7 +296,6 @@ class Reader:
 
     @property
     def globals(self) -> dict[str, Any]:
-        """The names of the file."""
         return self._scopes[0]
 
     @property

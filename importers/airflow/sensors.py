@@ -83,7 +83,6 @@ def waits(args: Args, what: dict[str, Any], default_s: float = 60) -> None:
 
 
 def file(args: Args) -> None:
-    """A file of the worker."""
     path = args.text("filepath")
     if not path.startswith(("/", "$")):
         connection = parameter_name(args.text("fs_conn_id", "fs_default") + ".path")
@@ -95,7 +94,6 @@ def file(args: Args) -> None:
 
 
 def sql(args: Args) -> None:
-    """A row of a database."""
     for name in ("success", "failure", "selector", "parameters"):
         if args.has(name):
             args.draft.about.todo(name, f"line {args.operator.line}: {name} is to be a part of the statement")
@@ -105,7 +103,6 @@ def sql(args: Args) -> None:
 
 
 def bash(args: Args) -> None:
-    """A script that ends well."""
     args.irrelevant("retry_exit_code", "output_encoding")
     command = args.text("bash_command").rstrip("\n")
     waits(args, {"script": f"(\n{command}\n) || exit 1\n"})
@@ -126,7 +123,6 @@ def python(args: Args) -> None:
 
 
 def s3_key(args: Args) -> None:
-    """Objects in a bucket."""
     if args.flag("wildcard_match") or args.flag("use_regex"):
         raise Refused("it looks for a pattern; write a WAIT with a script")
     if args.has("check_fn"):
@@ -142,7 +138,6 @@ def s3_key(args: Args) -> None:
 
 
 def time(args: Args) -> None:
-    """A time of the day."""
     value = args.known("target_time")
     if value is None and not isinstance(args.raw("target_time"), Unknown):
         args.draft.about.todo("target_time", f"line {args.operator.line}: it has no target_time; write it")

@@ -64,11 +64,9 @@ class Known:
         self._functions = {each.node.name: each for each in found if isinstance(each, Function)}
 
     def operator(self, id_: str) -> Operator | None:
-        """Its task with this id."""
         return self._operators.get(id_)
 
     def function(self, name: str) -> Function | None:
-        """Its function of this name."""
         return self._functions.get(name)
 
 

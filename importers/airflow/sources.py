@@ -75,7 +75,6 @@ class _Level:
             self.others |= {each.arg for each in ast.walk(arguments) if isinstance(each, ast.arg)}
 
     def binds(self, name: str) -> bool:
-        """Whether it binds this name."""
         return name in self.statements or name in self.others
 
 

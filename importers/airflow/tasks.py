@@ -29,7 +29,6 @@ RETRY_DELAY_S = 300.0
 
 
 def convert(operator: Operator, flow: Flow) -> None:
-    """Make the draft of a task."""
     draft = flow.drafts[operator]
     draft.about.begin(operator.kind)
     defaults = flow.dag.given.get("default_args")
@@ -163,7 +162,6 @@ def _results(args: Args) -> None:
 
 
 def _own_params(args: Args, given: Any) -> None:
-    """The params of the task itself."""
     if isinstance(given, dict) and given:
         own = {str(name): _own_param(args, name, value) for name, value in given.items()}
         args.draft.fields["local_params"] = {**own, **args.draft.fields.get("local_params", {})}
@@ -226,7 +224,6 @@ def _listed(value: Any) -> list[Any]:
 
 
 def drafts_of(flow: Flow, passwords: Any) -> None:
-    """A draft for each task."""
     for operator in flow.dag.tasks:
         name = flow.names[operator]
         flow.drafts[operator] = Draft(name, flow.about.of_task(name), passwords)

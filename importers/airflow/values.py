@@ -24,7 +24,6 @@ class Dotted:
 
     @property
     def name(self) -> str:
-        """Its last part."""
         return self.path.rpartition(".")[2]
 
 

@@ -39,7 +39,6 @@ class _Import:
         self.pools: dict[str, int] = {}
 
     def read(self, file: str, data: bytes) -> None:
-        """Read the workflows of a file."""
         about = self.report.about(file)
         try:
             read = decoding.read_input(data)

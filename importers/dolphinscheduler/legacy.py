@@ -31,7 +31,6 @@ _TASK = {
 
 
 def is_form(content: Mapping[str, Any]) -> bool:
-    """Whether a mapping has this form."""
     inner = content.get("processDefinitionJson")
     return isinstance(inner, dict) and isinstance(inner.get("tasks"), list)
 

@@ -26,7 +26,6 @@ _NONE = ("", "0", "-1")
 
 
 def convert(fields: Fields, context: Context) -> None:
-    """Add the entry of `schedules`."""
     about = context.about.of_task(SCHEDULE)
     about.begin("schedule")
     fields.irrelevant("id", "processDefinitionCode", "workflowDefinitionCode", "processDefinitionName", "projectName")

@@ -57,7 +57,6 @@ _TYPED = re.compile(r"(VARCHAR|INTEGER|LONG|FLOAT|DOUBLE|DATE|TIME|TIMESTAMP|BOO
 
 
 def is_form(content: Mapping[str, Any]) -> bool:
-    """Whether a mapping has this form."""
     tasks = content.get("tasks")
     return (
         isinstance(content.get("workflow"), dict)

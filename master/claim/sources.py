@@ -51,7 +51,6 @@ class SlotSource:
         self._turn = 0
 
     async def take(self, connection: FencedTransaction, slot: Slot | None, limit: int) -> list[CommandRow]:
-        """See `Source`."""
         rows: list[CommandRow] = []
         self._turn += 1
         by_age_first = self._turn % BY_AGE_EVERY == 0
@@ -82,7 +81,6 @@ class UrgentSource:
         self._quarantined = quarantined
 
     async def take(self, connection: FencedTransaction, slot: Slot | None, limit: int) -> list[CommandRow]:
-        """See `Source`."""
         settings = self._settings
         return await commands.claim_urgent(
             connection, slot, settings.steal_after, limit, settings.id_step, self._quarantined()
@@ -129,7 +127,6 @@ class SuspectSource:
         return None
 
     async def take(self, connection: FencedTransaction, _slot: Slot | None, limit: int) -> list[CommandRow]:
-        """See `Source`."""
         self._taken = min(limit, len(self._group))
         return await commands.take(connection, self._group[: self._taken])
 
@@ -158,6 +155,5 @@ class OneCommand:
         self._id = id_
 
     async def take(self, connection: FencedTransaction, _slot: Slot | None, _limit: int) -> list[CommandRow]:
-        """See `Source`."""
         self.was_taken = True
         return await commands.take(connection, [self._id])

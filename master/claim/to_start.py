@@ -41,7 +41,6 @@ class ToStart:
 
     @property
     def serial(self) -> set[WorkflowCode]:
-        """The serial workflows among them."""
         return {plan.workflow_code for plan in self.plans.values() if isinstance(plan, Plan) and is_serial(plan)}
 
     @property

@@ -85,7 +85,6 @@ class Membership:
         self._tally = Tally()
 
     def heartbeat(self) -> Heartbeat:
-        """The current heartbeat of this master."""
         return Heartbeat(
             epoch=self._life.me.epoch,
             kind=NodeKind.MASTER,
@@ -178,7 +177,6 @@ class Membership:
             await set_within(self._life.beat_now, max(0.05, every_s - (boottime_s() - now_s)))
 
     async def measure(self) -> None:
-        """Measure the load of the machine forever."""
         await self._overload.run(self._timing.heartbeat_every.total_seconds())
 
     async def watch(self) -> None:

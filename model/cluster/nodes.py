@@ -105,7 +105,6 @@ class Heartbeat(BaseModel):
 
     @property
     def is_overloaded(self) -> bool:
-        """Whether it is BUSY by its load."""
         return self.status is NodeStatus.BUSY and (bool(self.because) or self.drained is None)
 
     @property

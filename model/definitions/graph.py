@@ -49,11 +49,9 @@ class Graph:
                 return self.with_all_after(codes)
 
     def with_all_before(self, codes: Iterable[TaskCode]) -> frozenset[TaskCode]:
-        """These tasks and all their ancestors."""
         return _closure(codes, self.predecessors)
 
     def with_all_after(self, codes: Iterable[TaskCode]) -> frozenset[TaskCode]:
-        """These tasks and all their descendants."""
         return _closure(codes, self.successors)
 
     def marked_before(self, marks: Mapping[TaskCode, int]) -> Mapping[TaskCode, int]:

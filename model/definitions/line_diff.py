@@ -35,7 +35,6 @@ def unified(before: Sequence[str], after: Sequence[str], of_before: str, of_afte
 
 
 def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many lines both begin with."""
     return next((n for n, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))  # noqa: B905
 
 

@@ -43,7 +43,6 @@ def changed_defaults(before: TaskDefaults, given: TaskDefaults, without: Collect
 
 
 def written_defaults(defaults: TaskDefaults) -> dict[str, Any]:
-    """As they are stored and shown."""
     return defaults.model_dump(mode="json", exclude_none=True)
 
 

@@ -113,7 +113,6 @@ class ApprovalParams(LogicParams):
 
     @property
     def answerers(self) -> str:
-        """Who may answer, in words."""
         named = [*self.users[:5], *([f"{len(self.users) - 5} others"] if len(self.users) > 5 else [])]
         if self.least_role is not None:
             an = "an" if self.least_role[0] in "EO" else "a"

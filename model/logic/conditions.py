@@ -58,7 +58,6 @@ class ConditionsParams(LogicParams):
     on_failure: Branch = ()
 
     def branches(self) -> tuple[str, ...]:
-        """The tasks that it may choose."""
         return tuple(dict.fromkeys((*self.on_success, *self.on_failure)))
 
     def named(self) -> tuple[str, ...]:

@@ -96,7 +96,6 @@ class Tuples:
         return (self[number] for number in range(self.count))
 
     def said(self) -> str:
-        """One sentence for the task's log."""
         children = "1 child" if self.count == 1 else f"{self.count:,} children"
         if not self.left_out:
             return f"{children}, one for each tuple of the lists"

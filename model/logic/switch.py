@@ -32,13 +32,11 @@ class SwitchParams(LogicParams):
     default: Branch = ()
 
     def branches(self) -> tuple[str, ...]:
-        """The tasks that it may choose."""
         return tuple(
             dict.fromkeys(name for names in (*(case.then for case in self.cases), self.default) for name in names)
         )
 
     def problems(self) -> list[str]:
-        """What is wrong in the conditions."""
         return list(_problems(self))
 
 

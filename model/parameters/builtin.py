@@ -84,7 +84,6 @@ def check_interval_names(text: str, known: Container[str]) -> None:
 
 
 def builtin_names() -> set[str]:
-    """The names of all of them."""
     workflow, run = WorkflowCode(1), WorkflowInstanceId(1)
     moment = datetime(2000, 1, 1, tzinfo=UTC)
     of_run = builtin_parameters(
@@ -112,7 +111,6 @@ def closing_parameters(state: str, failed: Sequence[str]) -> dict[str, str]:
 
 
 def closing_names() -> set[str]:
-    """The names of those."""
     return set(closing_parameters("", ()))
 
 

@@ -77,7 +77,6 @@ def is_container(text: str) -> bool:
 
 
 def is_json(text: str) -> bool:
-    """Whether a text is any JSON value."""
     try:
         json.loads(text, parse_constant=_refused)
     except (ValueError, RecursionError):

@@ -62,7 +62,6 @@ class LargeValue:
 
     @property
     def written(self) -> str:
-        """The text in its place."""
         kind = "parts" if self.in_parts else "json" if self.is_json else "text"
         return f"{_MARK}{self.key}:{self.size}:{self.digest}:{kind}:{quote(self.task, safe='')}:{self.name};"
 
@@ -73,7 +72,6 @@ class LargeValue:
 
     @property
     def said(self) -> str:
-        """What it is, in a sentence."""
         return f'"{self.name}" of task "{self.task}" ({self.size:,} bytes)'
 
 

@@ -68,7 +68,6 @@ def _data(given: Any) -> Any:
 
 
 def _named(given: Any) -> Any:
-    """A list of names as a mapping."""
     if not isinstance(given, list | tuple):
         return given
     if len(given) > RESOURCES_MAX:

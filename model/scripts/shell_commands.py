@@ -191,7 +191,6 @@ def _tool(name: str, rest: Sequence[str]) -> tuple[Need, str]:
 
 
 def _names(name: str, rest: Sequence[str]) -> tuple[Need, str]:
-    """Builtins that set variables."""
     if any("\0" in word.partition("=")[0] for word in rest):
         return Need.NUMBER, f"{name} takes it for a variable's name"
     flags = "".join(word for word in rest if word.startswith("-"))

@@ -22,7 +22,6 @@ class ScriptNeeds:
         self._ran: set[str] = set()
 
     def need(self, need: Need, why: str) -> None:
-        """Record the strictest need."""
         if need > self.script.need:
             self.script.need, self.script.why, self.script.line = need, why, self.script.line_of(self._at)
 

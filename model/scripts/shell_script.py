@@ -147,7 +147,6 @@ class NamedScript:
 
     @property
     def need(self) -> Need:
-        """What the whole script needs."""
         return self.script.need
 
     def names(self, given: Iterable[str]) -> set[str]:

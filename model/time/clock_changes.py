@@ -32,7 +32,6 @@ class ClockChange:
 
 
 def length_of(day: date, zone: ZoneInfo) -> timedelta:
-    """How long a day is."""
     return midnight(day + _DAY, zone) - midnight(day, zone)
 
 

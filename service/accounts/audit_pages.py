@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -15,9 +15,6 @@ from service.call import Call
 from service.fields import Answer, Id, Moment, Text
 from service.operation import operation
 from service.paging import PageOf, PageQuery, page_of
-
-if TYPE_CHECKING:
-    from dao.accounts.audit import AuditRow
 
 Word = Annotated[Text | None, Field(max_length=NAME_LENGTH_MAX)]
 
@@ -55,7 +52,7 @@ class AuditAnswer(Answer):
     outcome: Outcome
 
     @classmethod
-    def of(cls, row: AuditRow) -> AuditAnswer:
+    def of(cls, row: audit.AuditRow) -> AuditAnswer:
         entry = row.entry
         left_out_if_empty = {"address": entry.address or None, "request_id": entry.request_id or None}
         return cls.showing(entry, id=row.id, at=row.at, **left_out_if_empty)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hmac
 import secrets
 from base64 import urlsafe_b64encode
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -111,6 +111,6 @@ async def begin(connection: AsyncConnection, account: AccountId, by: str, visito
     csrf = csrf_of(secret)
     agent = visitor.user_agent[:USER_AGENT_CHARACTERS_MAX]
     session = await sessions.insert(connection, account, hash_of(secret), hash_of(csrf), visitor.address, agent)
-    caller = Caller(ActorKind.SESSION, holder.name, account, visitor.address, agent, visitor.request_id)
+    caller = Caller(ActorKind.SESSION, holder.name, account, **asdict(visitor))
     await audit.insert(connection, [caller.entry("log_in", "account", account, holder.name, after={"by": by})])
     return LoggedIn(session, account, holder.name, secret, csrf)

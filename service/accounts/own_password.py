@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from dao.accounts import accounts, sessions
 from model.errors import Changed, Refused
 from service.accounts.logins import check_password_of
-from service.callers import Visitor
 
 if TYPE_CHECKING:
     from dao.accounts.accounts import Credentials
@@ -34,8 +33,7 @@ async def check_own_password(call: Call, account: AccountId, password: str | Non
     if password is None:
         raise Refused("password of your own account is missing; send it as `password`")
     caller = call.caller
-    visitor = Visitor(caller.address, caller.user_agent, caller.request_id)
-    return await check_password_of(call.database, call.backend.passwords, caller.name, password, visitor)
+    return await check_password_of(call.database, call.backend.passwords, caller.name, password, caller)
 
 
 async def check_recent_login(call: Call, account: AccountId) -> None:

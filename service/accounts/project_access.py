@@ -55,7 +55,6 @@ class Limits(Asked):
 
     @property
     def limits(self) -> ProjectLimits:
-        """The same as a value."""
         return ProjectLimits(*(frozenset(getattr(self, name) or ()) for name in LIMIT_COLUMNS))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -19,9 +19,6 @@ from service.call import Call, Subject
 from service.fields import Answer, Asked, Id
 from service.operation import operation
 from service.paging import PageOf, PageQuery, page_of
-
-if TYPE_CHECKING:
-    pass
 
 TAG, KIND = "alerts", "alert"
 PUBLIC = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
@@ -19,9 +19,6 @@ from service.call import Call, Subject
 from service.fields import Answer, Asked, Text
 from service.operation import operation
 from service.paging import PageOf, PairPageQuery, page_of
-
-if TYPE_CHECKING:
-    pass
 
 TAG, KIND = "alert-rules", "alert-rule"
 LENGTH_MAX = 2_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
@@ -19,9 +19,6 @@ from service.fields import Answer, Asked, Id, WrittenId
 from service.operation import operation
 from service.paging import PageOf, PageQuery, page_of
 from service.slots.slot_report import SlotReport, read_slots
-
-if TYPE_CHECKING:
-    pass
 
 
 class WaitingCommandAnswer(Answer, WaitingCommand):

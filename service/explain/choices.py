@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 
 from dao.postgres.engine import AsyncConnection
-from dao.run_lists.run_listings import TaskRun
 from dao.runs import lookups
+from dao.runs.rows import TaskRun
 from model.definitions.plan import Plan
 from model.errors import Refused
 from model.ids import TaskCode, TaskInstanceId

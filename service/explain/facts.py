@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 
 from dao.cluster.node_rows import NodeRow
 from dao.commands.queue_listings import GroupQueue
-from dao.run_lists.run_listings import Run, TaskRun
-from dao.runs.lookups import CommandFate
 from dao.runs.relations import ChildRun
+from dao.runs.rows import CommandFate, Run, TaskRun
 from dao.runs.run_readings import LEVELS_BELOW_MAX, OpenCommand, RunReading
 from model.accounts.rights import is_seen
 from model.choices import OnWorkerLoss
@@ -47,7 +46,6 @@ class Masters:
 
     @property
     def draining(self) -> list[str]:
-        """The names of those that are drained."""
         return [each.row.shown for each in self.living if each.row.drain is not None]
 
     def _taking(self) -> list[MasterFacts]:
@@ -115,8 +113,8 @@ class Family:
             tasks,
             run.took_s,
             run.reason,
-            run.owner,
-            owner_gone=is_driven and self._is_gone(run.master),
+            run.master,
+            owner_gone=is_driven and self._is_gone(run.master_id),
             masters=sum(row.beat_age_s <= SILENT_AFTER_S for row in taking),
             draining=self.masters.draining,
             failing_over=self.masters.command(failing_over[0]) if failing_over and not run.state.is_final else None,
@@ -126,8 +124,8 @@ class Family:
             max_active=reading.max_active.get(id_, 1),
             requested=None if run.state.is_final else run.requested_state,
             idle_s=idle_s,
-            silent_s=beats.get(run.master, 0.0) if is_driven else 0.0,
-            dates_left=run.dates_left,
+            silent_s=beats.get(run.master_id, 0.0) if is_driven else 0.0,
+            dates_left=run.dates_left or 0,
             resuming=self.masters.command(resuming[0]) if resuming and run.state.is_final else None,
             above=self._above(run) if run.state.is_final else None,
             project=run.project,
@@ -140,10 +138,10 @@ class Family:
     def _above(self, run: Run) -> tuple[int, WorkflowState] | None:
         """The topmost run above one at rest that is at rest too; else its parent; None if it is no child."""
         found, above, seen = None, run, {run.id}
-        while above.parent is not None and above.parent in self.reading.runs and above.parent not in seen:
+        while above.parent_id is not None and above.parent_id in self.reading.runs and above.parent_id not in seen:
             if not is_seen(above.parent_project, self.visible):
                 break
-            above = self.reading.runs[above.parent]
+            above = self.reading.runs[above.parent_id]
             seen.add(above.id)
             if found is None or above.state.is_final:
                 found = (above.id, above.state)

@@ -77,7 +77,6 @@ class GroupFacts:
 
     @property
     def reasons(self) -> str:
-        """Why the busy workers are busy."""
         return names_of(sorted(set(self.because)), "; ")
 
 

@@ -17,7 +17,7 @@ from model.runs.ready_tasks import Progress
 from model.runs.states import NotBegun, TaskState
 
 if TYPE_CHECKING:
-    from dao.run_lists.run_listings import TaskRun
+    from dao.runs.rows import TaskRun
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from service.fields import Answer, WrittenId
 
 class _Patch(Answer):
     def plain(self) -> dict[str, Any]:
-        """It as plain values for JSON."""
         return self.model_dump(mode="json")
 
 

@@ -53,7 +53,6 @@ class Ring:
         self._bytes = 0
 
     def add(self, topic: str, kind: str, project: str | None, data: Mapping[str, Any]) -> Event:
-        """Make an event, and store it."""
         event = self.make(topic, kind, project, data, self.number + 1)
         self.number += 1
         self._events.append(event)

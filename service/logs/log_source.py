@@ -11,8 +11,8 @@ from pydantic import Field
 from dao.postgres.engine import AsyncConnection
 from dao.run_lists import element_listings
 from dao.run_lists import run_listings as listings
-from dao.run_lists.run_listings import Run, TaskRun
 from dao.runs import relations
+from dao.runs.rows import Run, TaskRun
 from dao.tasks import task_logs
 from dao.tasks.task_logs import LogPlace
 from model.accounts.rights import Right, is_seen

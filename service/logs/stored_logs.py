@@ -27,7 +27,6 @@ class StoredLogs:
 
     @property
     def is_set(self) -> bool:
-        """Whether this process knows a store."""
         return self._settings.url is not None
 
     async def read(self, place: LogPlace, offset: int, limit: int) -> tuple[bytes, int, int]:

@@ -6,6 +6,7 @@ the groups decide at each login; elsewhere the owners do.
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -60,7 +61,7 @@ async def log_in(
     if not await login_links.insert_used(connection, account, hash_of(secret), LIVES):
         raise Unauthenticated("this login has ended already; log in again")
     begun = await logins.begin(connection, account, BY, visitor)
-    caller = Caller(ActorKind.SESSION, begun.name, account, visitor.address, request_id=visitor.request_id)
+    caller = Caller(ActorKind.SESSION, begun.name, account, **asdict(visitor))
     entries = [
         *await _set_roles(connection, settings, groups, caller, account),
         *await _set_admin(connection, settings, groups, caller, account),

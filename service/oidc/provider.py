@@ -122,7 +122,6 @@ class Provider:
         return Identity(self._issuer, claims["sub"], name, _groups(_claim(known, settings.groups_claim)))
 
     async def _tokens(self, there: Mapping[str, Any], code: str, secret: str) -> Mapping[str, Any]:
-        """The tokens for a code."""
         settings = self._settings
         form = {
             "grant_type": "authorization_code",

@@ -76,7 +76,6 @@ class OidcSettings(BaseModel):
 
     @property
     def group_roles(self) -> list[GroupRole]:
-        """`roles`, read."""
         return [GroupRole.parse(each) for each in self.roles]
 
 

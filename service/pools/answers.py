@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from dao.pools.rows import PoolCounts, ResourceRow, TaskOfRun
+from dao.pools.rows import PoolCounts, ResourceRow, TaskOfRun, WaitingTask
 from model.choices import Priority
 from service.fields import Answer, Id, Moment, WrittenId
 
 if TYPE_CHECKING:
-    from dao.pools.pool_listings import PoolRow, WaitingTask
+    from dao.pools.pool_listings import PoolRow
     from dao.pools.saved_pools import PoolHead
 
 Visible = Collection[str] | None
@@ -115,24 +115,16 @@ class ResourceAnswer(Answer, ResourceRow, without={"place"}):
         )
 
 
-class WaitingTaskAnswer(Answer):
+class WaitingTaskAnswer(Answer, WaitingTask):
     """An attempt that waits for resources of a pool, at its `place` in the line, from 1: by the priorities of run and
     task, then age. `needs` are all pools of which it needs resources. `task` is left out for who may not see it."""
 
-    place: int
     task: TaskOfRunAnswer | None = None
-    needed: int
-    needs: Mapping[str, int]
-    worker_group: str
     priority: Annotated[Priority, Field(description="of its run")]
-    task_priority: Priority
-    queued_at: Moment | None = None
 
     @classmethod
     def of(cls, waiting: WaitingTask, visible: Visible) -> WaitingTaskAnswer:
-        """The answer for a place in a line."""
-        task = TaskOfRunAnswer.of(waiting.task, visible)
-        return cls.showing(waiting, task=task)
+        return cls.showing(waiting, task=TaskOfRunAnswer.of(waiting.task, visible))
 
 
 class SavedPool(Answer, etag="version"):

@@ -104,7 +104,6 @@ def _check(check: PoolCheck) -> dict[str, Any]:
 
 
 def span(seconds: float) -> str:
-    """A duration as `PoolCheck` reads it."""
     for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)):
         if seconds >= size and seconds % size == 0:
             return f"{seconds / size:.0f}{unit}"

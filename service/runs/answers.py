@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Field
 
-from dao.runs.rows import Elements, OlderBelow
+from dao.runs.rows import CommandFate, Elements, OlderBelow, Run, TaskRun
 from model.accounts.rights import is_seen
 from model.choices import Priority, StartWhen
 from model.runs.elements import index_of, is_element, task_of
@@ -17,8 +17,6 @@ from model.runs.states import NotBegun, TaskState, WaitReason, WorkflowState
 from service.fields import Answer, Id, Moment
 
 if TYPE_CHECKING:
-    from dao.run_lists.run_listings import Run, TaskRun
-    from dao.runs.lookups import CommandFate
     from dao.runs.relations import ChildRun, FailedBelow
     from dao.tasks.attempt_listings import Attempt
     from model.definitions.workflow import TaskSpec
@@ -27,7 +25,10 @@ Visible = Collection[str] | None
 """The projects whose objects a caller may see; None = all."""
 
 
-class RunAnswer(Answer):
+_NOT_SHOWN = {"execution_type", "scope", "parent_code", "parent_project", "started_by_project"}
+
+
+class RunAnswer(Answer, Run, without=_NOT_SHOWN):
     """A run in a list.
 
     `took_s` is the time in which its tasks, or those of its child runs, ran on workers; `elapsed_s` the time from its
@@ -40,35 +41,7 @@ class RunAnswer(Answer):
     then. `started_by_id` is the run whose task (`started_by_task`) started this one without waiting for it.
     """
 
-    id: Id
-    workflow_code: Id
-    workflow: str | None = None
-    project: str | None = None
-    version: int
-    state: WorkflowState
-    priority: Priority
-    started_at: Moment
-    took_s: float
-    elapsed_s: float
-    reason: str | None = None
-    master_id: Id | None = None
-    master: str | None = None
-    takeovers: int
-    params: str
-    schedule_time: Moment
-    time_zone: str
-    command_type: str
-    run_times: int
-    requested_state: WorkflowState | None = None
-    parent_id: Id | None = None
-    parent_task: str | None = None
-    dates_left: int | None = None
-    serial_key: str | None = None
-    interval_start: Moment | None = None
-    interval_end: Moment | None = None
-    ending_as: WorkflowState | None = None
-    started_by_id: Id | None = None
-    started_by_task: str | None = None
+    master_id: Id | None = None  # type: ignore[assignment]  # `fields` may leave it out
 
     @classmethod
     def of(cls, run: Run, visible: Visible) -> Self:
@@ -123,7 +96,6 @@ class FailedBelowAnswer(Answer):
 
     @classmethod
     def of(cls, failed: FailedBelow) -> FailedBelowAnswer:
-        """The answer for such a task."""
         return cls(run_id=failed.run, task_id=failed.id, task=failed.task, reason=failed.reason)
 
 
@@ -240,7 +212,6 @@ class ChildAnswer(Answer):
 
     @classmethod
     def of(cls, child: ChildRun) -> ChildAnswer:
-        """The answer for a child run."""
         return cls(id=child.id, workflow=child.workflow, state=child.state, task_code=child.code)
 
 
@@ -293,34 +264,15 @@ class RunPageAnswer(RunAnswer):
     newer: NewerVersionAnswer | None = None
 
 
-class CommandAnswer(Answer):
+class CommandAnswer(Answer, CommandFate):
     """What became of a command: it waits (`handled_at` is left out), is done, or was refused (`reason`)."""
-
-    id: Id
-    type: str
-    age_s: float | None = None
-    handled_at: Moment | None = None
-    run_id: Id | None = None
-    master_id: Id | None = None
-    slot: str | None = None
-    reason: str | None = None
-
-    @classmethod
-    def of(cls, fate: CommandFate) -> CommandAnswer:
-        return cls.showing(fate, slot=str(fate.slot) if fate.slot else None)
 
 
 def run_fields(run: Run, visible: Visible) -> dict[str, Any]:
     """The fields of an answer that are those of its run. Of a run above it that may not be seen there is none."""
-    fields = {name: getattr(run, name) for name in RunAnswer.model_fields if hasattr(run, name)}
-    sees_parent = is_seen(run.parent_project, visible)
-    sees_starter = is_seen(run.started_by_project, visible)
-    return fields | {
-        "master_id": run.master,
-        "master": run.owner,
-        "parent_id": run.parent if sees_parent else None,
-        "parent_task": run.parent_task if sees_parent else None,
-        "started_by_id": run.started_by if sees_starter else None,
-        "started_by_task": run.started_by_task if sees_starter else None,
-        "dates_left": run.dates_left or None,
-    }
+    fields = vars(run)
+    if not is_seen(run.parent_project, visible):
+        fields = {**fields, "parent_id": None, "parent_task": None}
+    if not is_seen(run.started_by_project, visible):
+        fields = {**fields, "started_by_id": None, "started_by_task": None}
+    return {name: fields[name] for name in RunAnswer.model_fields}

@@ -54,7 +54,6 @@ class FieldAsked(Answer):
 
     @classmethod
     def of(cls, name: str, field: FormField) -> FieldAsked:
-        """The answer for a field."""
         return cls(name=name, **field.model_dump(), allowed=field.allowed())
 
 

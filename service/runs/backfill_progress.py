@@ -111,7 +111,6 @@ def _stopped_by(run: DateRun, workflow: str, left: int) -> StoppedChain:
 
 
 async def read_progress(connection: AsyncConnection, backfill: Backfill) -> BackfillProgress:
-    """How far a backfill has come now."""
     dates = {date for chain in backfill.chains for date in chain}
     runs = await backfills.runs_of_dates(connection, backfill.workflows, dates, backfill.command)
     refused = await backfills.refused_dates(connection, backfill.workflows, backfill.command)

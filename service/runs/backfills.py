@@ -164,7 +164,6 @@ async def count_backfill(call: Call, id: Id, body: BackfillDates) -> BackfillPro
 
 
 def _said(found: Dates) -> dict[str, Any]:
-    """What the audit says of it."""
     ends = {"from": min(map(min, found.chains)), "to": max(map(max, found.chains))}
     also = len(found.dependents)  # not their names: each project's audit has the row of its own
     return {"dates": found.count, "chains": len(found.chains), "also": also, **{k: str(v) for k, v in ends.items()}}

@@ -17,7 +17,7 @@ from dao.definitions import definitions
 from dao.definitions.backfill_dates import date_of
 from dao.run_lists import element_listings
 from dao.run_lists import run_listings as listings
-from dao.run_lists.run_listings import Run
+from dao.runs.rows import Run
 from dao.tasks import forced_success
 from model.accounts.rights import Right
 from model.definitions.workflow import WorkflowSpec
@@ -101,7 +101,6 @@ async def rerun_run(call: Call, id: Id, body: RerunRun, query: WaitQuery) -> Com
 
 
 def rerun_type(*, failed: bool, tasks: Sequence[str]) -> CommandType:
-    """The command that runs this again."""
     if failed:
         return CommandType.START_FAILURE_TASK_PROCESS
     return CommandType.EXECUTE_TASK if tasks else CommandType.REPEAT_RUNNING

@@ -50,7 +50,6 @@ class ErrorCommandAnswer(Answer, ErrorCommand, without={"project_of_run"}):
 
     @classmethod
     def of(cls, error: ErrorCommand) -> ErrorCommandAnswer:
-        """The answer for a refused command."""
         found = cls.model_validate(error)
         project = error.project or error.project_of_run
         return found.model_copy(update={"params": without_sealed(error.params), "project": project})

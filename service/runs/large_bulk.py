@@ -98,7 +98,7 @@ async def _do(connection: AsyncConnection, operation: BulkOperation) -> None:
 def _entries(operation: BulkOperation, runs: Sequence[RunState]) -> list[AuditEntry]:
     """The audit rows of a part: one for each project."""
     by = operation.asker
-    caller = Caller(by.kind, by.name, by.account, by.address, request_id=by.request_id)
+    caller = Caller(by.kind, by.name, by.account, address=by.address, request_id=by.request_id)
     said = {"action": operation.action, "operation": str(operation.id)}
     return [
         caller.entry("change_runs", each.kind, None, each.name, project=each.project, after={**said, **each.after})

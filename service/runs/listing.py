@@ -43,7 +43,6 @@ class RefusedBackfill(Answer):
 
     @classmethod
     def of(cls, refused: RefusedDates) -> RefusedBackfill:
-        """The answer for such a command."""
         return cls(command_id=refused.id, workflow=refused.workflow, dates=refused.dates, reason=refused.reason)
 
 

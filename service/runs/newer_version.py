@@ -18,7 +18,7 @@ from service.runs.answers import NewerVersionAnswer, OlderBelowAnswer, Visible
 
 if TYPE_CHECKING:
     from dao.postgres.engine import AsyncConnection
-    from dao.run_lists.run_listings import Run
+    from dao.runs.rows import Run
 
 
 @dataclass(frozen=True)

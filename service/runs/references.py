@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from shlex import quote
 
 from dao.definitions import definitions
@@ -10,8 +11,9 @@ from dao.definitions.definitions import Definition
 from dao.postgres.engine import AsyncConnection
 from dao.run_lists import element_listings
 from dao.run_lists import run_listings as listings
-from dao.run_lists.run_listings import Run, TaskRun
+from dao.run_lists.run_pages import WantedRuns
 from dao.runs import lookups
+from dao.runs.rows import Run, TaskRun
 from model.accounts.rights import is_seen
 from model.choices import ReleaseState
 from model.definitions.names import as_id
@@ -40,11 +42,11 @@ async def named_run(
         if not is_seen(run.project, visible):
             raise listings.no_run(run.id)
         return run
+    wanted = WantedRuns(1, project=project, visible=visible)
     if named == LAST:
-        found = await listings.runs(connection, 1, project=project, children=False, visible=visible)
+        wanted = replace(wanted, children=False)
     elif named == FAILED:
-        failed = [WorkflowState.FAILURE]
-        found = await listings.runs(connection, 1, states=failed, project=project, children=False, visible=visible)
+        wanted = replace(wanted, states=[WorkflowState.FAILURE], children=False)
     else:
         projects = await definitions.projects_with(connection, named) if project is None else []
         projects = [each for each in projects if visible is None or each in visible]
@@ -52,7 +54,8 @@ async def named_run(
             raise Refused(
                 f'several projects have a workflow "{named}": {", ".join(projects)}; say which one is meant: --project'
             )
-        found = await listings.runs(connection, 1, workflow=named, project=project, visible=visible)
+        wanted = replace(wanted, workflow=named)
+    found = await listings.runs(connection, wanted)
     if not found:
         what = {LAST: "there is no run yet", FAILED: "no run has failed"}
         where = f' in project "{project}"' if project is not None else ""

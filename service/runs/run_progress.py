@@ -50,7 +50,7 @@ async def read_extents(
 async def with_progress(connection: AsyncConnection, items: Sequence[ListedRun]) -> list[ListedRun]:
     """The same runs with how far they are."""
     found = {each.run.id: each for each in await read_extents(connection, [item.id for item in items], None)}
-    return [_with(item, found.get(item.id)) for item in items]  # type: ignore[call-overload]
+    return [_with(item, found.get(item.id)) for item in items]
 
 
 def _with(item: ListedRun, extent: Extent | None) -> ListedRun:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dao.postgres.engine import AsyncConnection
 from dao.run_lists import element_listings
 from dao.run_lists import run_listings as listings
-from dao.run_lists.run_listings import Run, TaskRun
 from dao.runs import lookups, relations, started_runs
 from dao.runs.relations import ChildRun
+from dao.runs.rows import Run, TaskRun
 from model.accounts.rights import Right, is_seen
 from model.ids import CommandId, WorkflowInstanceId
 from model.runs.states import TaskState
@@ -75,7 +75,7 @@ async def get_command(call: Call, id: Id) -> CommandAnswer:
     async with call.reading() as connection:
         fate = await lookups.fate_of(connection, CommandId(id))
         call.permit(await lookups.project_of_command(connection, CommandId(id)))
-    return CommandAnswer.of(fate)
+    return CommandAnswer.model_validate(fate)
 
 
 async def _page(connection: AsyncConnection, run: Run, tasks: Sequence[TaskRun], visible: Visible) -> RunPageAnswer:
@@ -114,7 +114,7 @@ async def _page(connection: AsyncConnection, run: Run, tasks: Sequence[TaskRun],
     return RunPageAnswer(
         **run_fields(run, visible),
         command_id=command.id if command else None,
-        slot_at_start=str(command.slot) if command and command.slot else None,
+        slot_at_start=command.slot if command else None,
         usual_s=left.usual_s,
         left_s=left.run_s,
         tasks=answers,

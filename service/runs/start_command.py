@@ -40,7 +40,6 @@ class Start:
     more: Mapping[str, Any] | None = None
 
     def version(self, head: Definition) -> tuple[WorkflowCode, int]:
-        """The version that it starts."""
         return head.code, self.new.workflow_version or head.version
 
     def needs_content(self, head: Definition) -> bool:

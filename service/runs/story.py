@@ -13,8 +13,8 @@ from enum import StrEnum
 
 from dao.postgres.engine import AsyncConnection
 from dao.run_lists import run_listings as listings
-from dao.run_lists.run_listings import Run, TaskRun
 from dao.runs import run_story
+from dao.runs.rows import Run, TaskRun
 from dao.runs.run_story import ChildLife, HandledCommand
 from model.accounts.rights import is_seen
 from model.ids import CommandId, Epoch, TaskInstanceId, WorkflowInstanceId

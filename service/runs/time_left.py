@@ -13,7 +13,7 @@ from model.runs.states import TaskState, WorkflowState
 
 if TYPE_CHECKING:
     from dao.postgres.engine import AsyncConnection
-    from dao.run_lists.run_listings import Run, TaskRun
+    from dao.runs.rows import Run, TaskRun
 
 TASKS_MAX = 200
 """More running tasks of a run are estimated by their own progress only."""

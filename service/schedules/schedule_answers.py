@@ -92,7 +92,6 @@ class FireTime(Answer):
 
     @classmethod
     def of(cls, time: datetime, table: Timetable, row: ScheduleRow | None = None) -> FireTime:
-        """The answer for a time of a timetable."""
         local = time.astimezone(table.zone)
         begin = midnight(local.date(), table.zone)
         day_h = (midnight(local.date() + DAY, table.zone) - begin) / timedelta(hours=1)

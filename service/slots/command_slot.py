@@ -57,7 +57,7 @@ async def locate_command(call: Call, id: Id) -> CommandSlotAnswer:
         owner_then=then.members[slot_then.current].name if then and slot_then else None,
         run_id=fate.run_id,
         taken_by=taker.address if taker else None,
-        taken_slot=str(fate.slot) if fate.slot else None,
+        taken_slot=fate.slot,
         why=why.sentence,
         do=why.do,
     )

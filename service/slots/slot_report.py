@@ -36,7 +36,6 @@ class MasterSlot:
 
     @property
     def agrees(self) -> bool:
-        """Whether it believes the actual one."""
         return self.slot == self.believes
 
 

@@ -43,16 +43,8 @@ async def list_workflows(call: Call, query: WorkflowQuery) -> PageOf[ListedWorkf
     """List workflows by their codes."""
     visible = call.visible()
     async with call.reading() as connection:
-        found = await definitions.page(
-            connection,
-            query.limit + 1,
-            after=query.after,
-            project=query.project,
-            part=query.q,
-            state=query.release_state,
-            tags=query.tag,
-            visible=visible,
-        )
+        wanted = definitions.Wanted(query.project, query.q, query.release_state, query.tag, visible)
+        found = await definitions.page(connection, query.limit + 1, wanted, query.after)
         saved = await versions.listed(connection, [(head.code, head.version) for head in found])
 
     def listed(head: Definition) -> ListedWorkflow:

@@ -51,7 +51,6 @@ async def named_things(connection: AsyncConnection, documents: Sequence[Workflow
 
 
 def _named(document: WorkflowDocument) -> Iterator[tuple[str, str, str]]:
-    """Where, what kind, and the name."""
     if document.spec.environment is not None:
         yield "", "environment", document.spec.environment
     if document.spec.alert_group is not None:

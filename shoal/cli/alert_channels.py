@@ -38,7 +38,6 @@ CHANNELS: Listing[alert_channels.ChannelAnswer] = Listing(
 
 
 def add_to(alert: typer.Typer) -> None:
-    """Add the group `channel`."""
     group = new_group(alert, "channel", "Where alerts are sent: mailboxes, chats, webhooks.")
     verb(group, "shoal alert channel list", "shoal alert channel list --json", name="list")(list_all)
     verb(group, "shoal alert channel show ops")(show)

@@ -28,7 +28,6 @@ GROUPS: Listing[groups.GroupAnswer] = Listing(
 
 
 def add_to(alert: typer.Typer) -> None:
-    """Add the group `group`."""
     group = new_group(alert, "group", "Sets of channels, which workflows, schedules and rules name.")
     verb(group, "shoal alert group list", name="list")(list_all)
     verb(group, "shoal alert group set default ops", "shoal alert group set data ops feishu", name="set")(put)

@@ -29,7 +29,6 @@ RULES: Listing[rules.RuleAnswer] = Listing(
 
 
 def add_to(alert: typer.Typer) -> None:
-    """Add the group `rule`."""
     group = new_group(alert, "rule", "When which alert group is notified, in words.")
     verb(group, "shoal alert rule list", "shoal alert rule list --project etl", name="list")(list_all)
     verb(

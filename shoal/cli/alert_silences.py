@@ -19,7 +19,6 @@ from shoal.cli.verbs import new_group, verb
 
 
 def add_to(alert: typer.Typer) -> None:
-    """Add the group `silence`."""
     group = new_group(alert, "silence", "Times in which alerts are kept and not sent.")
     verb(group, "shoal alert silence list", "shoal alert silence list --past", name="list")(list_all)
     verb(

@@ -24,7 +24,6 @@ AlertId = Annotated[int, typer.Argument(metavar="ALERT", min=1, help="The alert'
 
 
 def add_to(group: typer.Typer) -> None:
-    """Add these verbs."""
     verb(
         group,
         "shoal alert list",

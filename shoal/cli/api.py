@@ -24,7 +24,6 @@ from shoal.version import shoal_version
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
     verb(app, "shoal api", "shoal api --port 8080", process=True)(api)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -18,15 +18,11 @@ from shoal.cli.invocation import Invocation
 from shoal.cli.listing import Field, Listing
 from shoal.cli.values import AnyProject, Params, read_values
 from shoal.cli.verbs import verb
+from shoal.clients.client import Client
 from shoal.clients.pages import all_items
-
-if TYPE_CHECKING:
-    from service.runs.approvals import WaitingApproval
-    from shoal.clients.client import Client
 
 
 def add_to_tasks(group: typer.Typer) -> None:
-    """Add the verbs of approvals."""
     verb(group, "shoal task approvals", "shoal task approvals --mine", name="approvals")(list_approvals)
     verb(
         group,
@@ -89,11 +85,11 @@ async def _missing(client: Client, id_: int, given: dict[str, str]) -> dict[str,
     }
 
 
-async def _waiting(client: Client, asked: approvals.ApprovalQuery, limit: int) -> list[WaitingApproval]:
+async def _waiting(client: Client, asked: approvals.ApprovalQuery, limit: int) -> list[approvals.WaitingApproval]:
     return await all_items(lambda page: client.ask(approvals.list_approvals, page), asked, limit)
 
 
-WAITING: Listing[WaitingApproval] = Listing(
+WAITING: Listing[approvals.WaitingApproval] = Listing(
     (
         Field("TASK", lambda each: f"{each.run_id}/{each.task}"),
         Field("WORKFLOW", lambda each: each.workflow or f"code {each.workflow_code}", keep=3),

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 import typer
 
 from model.choices import ParameterType
 from model.errors import Refused
 from model.parameters.declared import Declaration, WrongParameters, is_open, lacking, misfit_of
-from service.runs import control, requests
+from service.runs import command_asked, control, requests
 from service.workflows import content
-
-if TYPE_CHECKING:
-    from service.runs.command_asked import CommandAsked
-    from shoal.cli.invocation import Invocation
-    from shoal.clients.client import Client
+from shoal.cli.invocation import Invocation
+from shoal.clients.client import Client
 
 
-async def start(call: Invocation, client: Client, code: int, request: requests.StartRun) -> CommandAsked:
+async def start(call: Invocation, client: Client, code: int, request: requests.StartRun) -> command_asked.CommandAsked:
     """Ask for a start; if it is refused since a value lacks, ask the person for that first.
 
     Raises `Refused` as the operation does: at once where nobody can answer.

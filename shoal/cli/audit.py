@@ -19,7 +19,6 @@ from shoal.clients.pages import all_items
 
 
 def add_to(group: typer.Typer) -> None:
-    """Add this verb."""
     verb(
         group,
         "shoal user audit",

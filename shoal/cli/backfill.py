@@ -4,32 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from model.errors import Refused
 from model.runs.backfill import Order
-from service.runs import backfills
+from service.runs import backfill_progress, backfills
 from service.runs import requests as run_requests
 from service.words import counted, exact, plain
 from shoal.cli import backfill_following, exit_codes, output
 from shoal.cli.backfill_following import shown
-from shoal.cli.command_result import TAKEN_WITHIN_S, wait_limit_s
-from shoal.cli.completion import complete_workflow
+from shoal.cli.command_result import TAKEN_WITHIN_S
 from shoal.cli.invocation import Invocation
 from shoal.cli.named import workflow_named
 from shoal.cli.output import Column
-from shoal.cli.values import AlertGroup, Params, Project, Timeout, Warn, read_values
+from shoal.cli.values import AlertGroup, Params, Project, Waiting, Warn, WorkflowName, read_values
 from shoal.cli.verbs import verb
 from shoal.clients.waiting import NotDone
 
-if TYPE_CHECKING:
-    from service.runs.backfill_progress import BackfillProgress
-
 
 def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
     verb(
         app,
         "shoal backfill sales --from 2026-01-01 --to 2026-01-31 --dry-run",
@@ -75,32 +70,28 @@ class BackfillOptions:
 
 async def backfill(
     call: Invocation,
-    name: Annotated[
-        str,
-        typer.Argument(metavar="WORKFLOW", help="The workflow's name, or its code.", autocompletion=complete_workflow),
-    ],
+    name: WorkflowName,
     options: BackfillOptions,
+    waiting: Waiting,
     param: Params = None,
-    wait: Annotated[bool, typer.Option("--wait", "-w", help="Wait for its end; exit code 1 if a date fails.")] = False,
-    timeout: Timeout = None,
     project: Project = "default",
 ) -> None:
     """Run a workflow once for each date: the times of its schedule in a range (daily if it has none), or single dates.
 
     In a chain the next date starts when the previous one has succeeded; a failed run stops its chain.
     """
-    within_s = wait_limit_s(timeout, wait=wait)
+    within_s = waiting.limit_s()
     request = run_requests.StartBackfill.read(params=read_values(param or []), **options.given())
     async with call.client() as client:
         workflow = await workflow_named(client, name, project)
-        wait_s = 0 if wait else TAKEN_WITHIN_S
+        wait_s = 0 if waiting.wait else TAKEN_WITHIN_S
         asked = await client.ask(backfills.start_backfill, workflow.code, request, run_requests.WaitQuery(wait=wait_s))
         if asked.command_id is None:
             _print_dates(call, asked)
             return
         if asked.reason is not None:
             raise NotDone(asked.reason)
-        if not wait:
+        if not waiting.wait:
             _print_asked(call, asked)
             return
         progress = await backfill_following.follow(client, asked.command_id, asked, within_s=within_s)
@@ -117,7 +108,7 @@ def _print_asked(call: Invocation, asked: backfills.BackfillAnswer) -> None:
     output.print_result(call, output.json_fields({**fields, "skipped": asked.skipped}), said, see)
 
 
-def _print_end(call: Invocation, asked: backfills.BackfillAnswer, progress: BackfillProgress) -> None:
+def _print_end(call: Invocation, asked: backfills.BackfillAnswer, progress: backfill_progress.BackfillProgress) -> None:
     """Report what became of the dates; exit code 1 unless all are done."""
     if call.as_json:
         fields = {"command_id": asked.command_id, "workflow": asked.workflow, "dates": progress.total}

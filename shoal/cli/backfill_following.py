@@ -6,18 +6,14 @@ import asyncio
 import sys
 from datetime import datetime
 from shlex import quote
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from model.errors import Refused, Unavailable
-from service.runs import backfills, requests
+from service.runs import backfill_progress, backfills, requests
 from service.words import counted
 from shoal.cli.command_result import tell_away
+from shoal.clients.client import Client
 from shoal.clients.waiting import NotDone, poll
-
-if TYPE_CHECKING:
-    from service.runs.backfill_progress import BackfillProgress
-    from shoal.clients.client import Client
 
 BEGIN_OF_LINE = "\r\x1b[K"
 """Goes back to the begin of the line of a terminal, and clears it."""
@@ -27,7 +23,7 @@ LINES_MAX = 20
 
 async def follow(
     client: Client, command: int, backfill: backfills.BackfillAnswer, *, within_s: float | None
-) -> BackfillProgress:
+) -> backfill_progress.BackfillProgress:
     """Wait until nothing of a backfill goes on by itself, and report progress on standard error.
 
     Args:
@@ -42,7 +38,7 @@ async def follow(
     asked = f"Command {command} asks for {counted(len(backfill.workflows) * backfill.dates, 'date')}."
     sys.stderr.write(f"{asked} Ctrl-C ends only this wait, not the backfill. See it: {line.see}\n")
 
-    async def read() -> BackfillProgress | None:
+    async def read() -> backfill_progress.BackfillProgress | None:
         now = await client.ask(backfills.count_backfill, command, dates)
         if now.reason is not None:
             raise Refused(f"command {command} was refused: {now.reason}")
@@ -73,7 +69,7 @@ class _Line:
     def __init__(self, command: int, backfill: backfills.BackfillAnswer) -> None:
         self._command = command
         self._zone = backfill.time_zone
-        self._now: BackfillProgress | None = None
+        self._now: backfill_progress.BackfillProgress | None = None
         self._shown = -1
         self._is_open = False
         self.see = f"shoal runs --workflow {quote(backfill.workflow)}"
@@ -86,7 +82,7 @@ class _Line:
         stop = "".join(f"   Stop it: shoal stop {run.run_id}" for run in self._now.running[:3])
         return f"the backfill goes on: {self._done()}. See it: {self.see}{stop}"
 
-    def polled(self, now: BackfillProgress) -> None:
+    def polled(self, now: backfill_progress.BackfillProgress) -> None:
         """Report the dates that are done, and what runs."""
         self._now = now
         runs = ", ".join(f"run {run.run_id} for {shown(run.date, self._zone)}" for run in now.running[:3])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -16,21 +16,18 @@ from service.runs import bulk_operations as operations
 from service.runs import requests
 from service.words import counted, plain
 from shoal.cli import exit_codes, output
-from shoal.cli.command_result import tell_away, wait_limit_s
+from shoal.cli.command_result import tell_away
 from shoal.cli.filters import RunFilters
 from shoal.cli.invocation import Invocation
-from shoal.cli.values import Timeout
+from shoal.cli.values import Waiting
 from shoal.cli.verbs import verb
+from shoal.clients.client import Client
 from shoal.clients.waiting import NotDone, poll
-
-if TYPE_CHECKING:
-    from shoal.clients.client import Client
 
 SHOWN_MAX = 5
 
 
 def add_to(group: typer.Typer) -> None:
-    """Add a verb for each action."""
     for action in BulkAction:
         name = action.lower().replace("_", "-")
         example = f"shoal runs {name}"
@@ -58,20 +55,18 @@ class BulkFilters(RunFilters):
 
 
 @dataclass(frozen=True)
-class Doing:
+class Doing(Waiting):
     """Whether it is done, and waited for."""
 
     do: Annotated[bool, typer.Option("--do", help="Do it; without it, only say what would be done.")] = False
     wait: Annotated[
         bool, typer.Option("--wait", "-w", help="Wait until masters took the commands; exit code 1 if they refuse one.")
     ] = False
-    timeout: Timeout = None
 
     def limit_s(self) -> float | None:
-        """How long to wait. Raises `Refused` if there is nothing to wait for."""
         if self.wait and not self.do:
             raise Refused("--wait waits for what --do does; give that too")
-        return wait_limit_s(self.timeout, wait=self.wait)
+        return super().limit_s()
 
 
 def _changing(action: BulkAction) -> Callable[..., Coroutine[Any, Any, None]]:

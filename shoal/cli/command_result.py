@@ -6,24 +6,19 @@ import asyncio
 import sys
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import typer
 
-from model.errors import Refused, Unavailable
+from model.errors import Unavailable
 from model.runs.states import TaskState, WorkflowState
-from model.time.durations import read_duration
 from service.explain import answer
+from service.runs import answers, command_asked
 from service.words import counted, duration, plain
 from shoal.cli import exit_codes
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import json_fields, print_result
+from shoal.clients.client import Client
 from shoal.clients.waiting import NotDone, RunEnd, follow_command
-
-if TYPE_CHECKING:
-    from service.runs.answers import CommandAnswer, RunAnswer, TaskAnswer
-    from service.runs.command_asked import CommandAsked
-    from shoal.clients.client import Client
 
 TAKEN_WITHIN_S = 5.0
 """A master takes a command within moments; after this time it is better to report that none did."""
@@ -31,12 +26,12 @@ LATE_S = 5.0
 """After this many seconds the wait is explained to the user."""
 
 
-def name_of(run: RunAnswer) -> str:
+def name_of(run: answers.RunAnswer) -> str:
     """Such as `Run 12 of hello`."""
     return f"Run {run.id} of {run.workflow or run.workflow_code}"
 
 
-def tell_newer(run: RunAnswer, asked: CommandAsked) -> None:
+def tell_newer(run: answers.RunAnswer, asked: command_asked.CommandAsked) -> None:
     """Say on standard error that a run, or one below it, goes on with its version though there is a newer one."""
     if (newer := asked.newer) is not None and asked.reason is None:
         changes = answer.names_of(newer.changes) if newer.changes else "no task"
@@ -48,7 +43,13 @@ def tell_newer(run: RunAnswer, asked: CommandAsked) -> None:
 
 
 async def report_change(
-    call: Invocation, client: Client, asked: CommandAsked, said: str, *, wait: bool, fine: Collection[WorkflowState]
+    call: Invocation,
+    client: Client,
+    asked: command_asked.CommandAsked,
+    said: str,
+    *,
+    wait: bool,
+    fine: Collection[WorkflowState],
 ) -> None:
     """Report whether the change of a run that was asked for was made.
 
@@ -86,7 +87,7 @@ async def follow(client: Client, command: int, *, within_s: float | None = None)
     sentence = f"shoal: command {command} still waits for a master; `shoal why command {command}` says why\n"
     late = asyncio.get_running_loop().call_later(LATE_S, sys.stderr.write, sentence)
 
-    def started(fate: CommandAnswer) -> None:
+    def started(fate: answers.CommandAnswer) -> None:
         late.cancel()
         progress.started(fate)
 
@@ -97,13 +98,6 @@ async def follow(client: Client, command: int, *, within_s: float | None = None)
         raise NotDone(f"not ended after {within_s:g} s; the run goes on: {progress.see}") from None
     finally:
         late.cancel()
-
-
-def wait_limit_s(timeout: str | None, *, wait: bool) -> float | None:
-    """The seconds of --timeout. Raises `Refused` if it is no time span, or if nothing is waited for."""
-    if timeout is not None and not wait:
-        raise Refused("--timeout limits --wait; give that too")
-    return None if timeout is None else read_duration(timeout, "--timeout").total_seconds()
 
 
 def tell_away(error: Unavailable) -> None:
@@ -118,13 +112,13 @@ class _Progress:
         self.see = f"shoal why command {command}"
         self._shown: set[tuple[str, TaskState]] = set()
 
-    def started(self, fate: CommandAnswer) -> None:
+    def started(self, fate: answers.CommandAnswer) -> None:
         """A master took the command."""
         self.see = f"shoal show {fate.run_id}"
         did = f"is asked to {fate.type.lower()}" if fate.type in ("PAUSE", "STOP") else "has begun"
         sys.stderr.write(f"Run {fate.run_id} {did}. Ctrl-C ends only this wait, not the run. See it: {self.see}\n")
 
-    def polled(self, tasks: Sequence[TaskAnswer]) -> None:
+    def polled(self, tasks: Sequence[answers.TaskAnswer]) -> None:
         """Report the tasks that ended, on a terminal only."""
         if not sys.stderr.isatty():
             return

@@ -24,7 +24,6 @@ WORDS = (("@last", "the last run"), ("@failed", "the last run that failed"))
 
 
 def complete_workflow(context: typer.Context, incomplete: str) -> Suggestions:
-    """Names of workflows."""
     return _asked(context, incomplete, "workflow")
 
 
@@ -35,7 +34,6 @@ def complete_run(context: typer.Context, incomplete: str) -> Suggestions:
 
 
 def complete_pool(context: typer.Context, incomplete: str) -> Suggestions:
-    """Names of resource pools."""
     return _asked(context, incomplete, "pool")
 
 

@@ -28,7 +28,6 @@ _ALERT = re.compile(r"(?ms)^( *)- alert: (\w+)\n.*?^\1  annotations:\n")
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the group `config`."""
     group = new_group(
         app, "config", "The settings in effect here, the keys of secrets, and files for Grafana and Prometheus."
     )

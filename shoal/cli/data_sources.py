@@ -31,7 +31,6 @@ DATA_SOURCES: Listing[data_sources.DataSourceAnswer] = Listing(
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the group `datasource`."""
     group = new_group(app, "datasource", "Databases for SQL and PROCEDURE tasks.")
     verb(group, "shoal datasource list", name="list")(list_all)
     verb(group, "shoal datasource set shop < url.txt", "shoal datasource set files duckdb:////srv/shop.db", name="set")(

@@ -6,11 +6,11 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from dao.cluster import cluster, node_listings
+from dao.cluster import cluster, node_listings, went_back
 from dao.postgres import address, schema, schema_scripts
 from dao.postgres import roles as dao_roles
 from model.cluster import timing as times_of_nodes
@@ -25,15 +25,11 @@ from shoal.cli.verbs import new_group, verb
 from shoal.cluster import registry_move, restoring
 from shoal.config import logging
 
-if TYPE_CHECKING:
-    from dao.cluster.went_back import Notice
-
 SHOWN_MAX = 20
 WAIT_STEP_S = 0.5
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the group `db`."""
     group = new_group(app, "db", "The database: create, upgrade and check its schema.")
     verb(group, "shoal db init --database-url postgresql+psycopg://user:password@host/name", local=True)(init)
     verb(group, "shoal db upgrade", "shoal db upgrade --plan", local=True)(upgrade)
@@ -225,7 +221,7 @@ async def restored(
     )
 
 
-def _notice_fields(notice: Notice) -> dict[str, object]:
+def _notice_fields(notice: went_back.Notice) -> dict[str, object]:
     ids = {"runs": [*map(str, notice.runs)], "attempts": [*map(str, notice.attempts)]}
     return {**asdict(notice), **ids}
 

@@ -16,7 +16,6 @@ from shoal.local import demo_view
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
     verb(app, "shoal demo", process=True)(demo)
 
 

@@ -18,7 +18,6 @@ SIGNS = {"PASSED": ("✓", "green"), "FAILED": ("✗", "bold red"), "NOTE": ("!"
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
     verb(app, "shoal doctor", "shoal doctor --json")(doctor)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -15,10 +15,8 @@ from service.words import ago, counted, plain
 from shoal.cli import exit_codes, output
 from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
+from shoal.clients.client import Client
 from shoal.clients.waiting import poll
-
-if TYPE_CHECKING:
-    from shoal.clients.client import Client
 
 CONFIRM_WITHIN_S = 10.0
 """Longer than a master takes to give its runs to others and to begin its next life."""
@@ -30,13 +28,11 @@ Wait = Annotated[bool, typer.Option("--wait", help="Wait until nothing runs ther
 
 
 def add_to_masters(group: typer.Typer) -> None:
-    """Add both verbs for masters."""
     verb(group, "shoal master drain NAME", "shoal master drain NAME --wait", name="drain")(drain_master)
     verb(group, "shoal master undrain NAME", name="undrain")(undrain_master)
 
 
 def add_to_workers(group: typer.Typer) -> None:
-    """Add both verbs for workers."""
     verb(group, "shoal worker drain NAME", "shoal worker drain NAME --wait", name="drain")(drain_worker)
     verb(group, "shoal worker undrain NAME", name="undrain")(undrain_worker)
 

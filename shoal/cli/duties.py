@@ -12,7 +12,6 @@ from shoal.cli.verbs import verb
 
 
 def add_to_masters(group: typer.Typer) -> None:
-    """Add this verb."""
     verb(group, "shoal master duties", "shoal master duties --json")(duties)
 
 

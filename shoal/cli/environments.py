@@ -32,7 +32,6 @@ ENVIRONMENTS: Listing[stored_environments.EnvironmentAnswer] = Listing(
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the group `environment`."""
     group = new_group(app, "environment", "Scripts of exports, run before SHELL and PYTHON tasks.")
     verb(group, "shoal environment list", name="list")(list_all)
     verb(group, "shoal environment set spark spark.sh", "shoal environment set spark < spark.sh", name="set")(put)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -19,10 +19,8 @@ from shoal.cli.invocation import Invocation
 from shoal.cli.listing import Field, Listing
 from shoal.cli.values import Params, read_values
 from shoal.cli.verbs import verb
+from shoal.clients.client import Client
 from shoal.clients.pages import EVERYTHING, all_items
-
-if TYPE_CHECKING:
-    from shoal.clients.client import Client
 
 TYPE_LENGTH_MAX = 40
 ERRORS: Listing[error_commands.ErrorCommandAnswer] = Listing(
@@ -41,7 +39,6 @@ ERRORS: Listing[error_commands.ErrorCommandAnswer] = Listing(
 
 
 def add_to(group: typer.Typer) -> None:
-    """Add these verbs."""
     verb(group, "shoal queue errors", "shoal queue errors --limit 100")(errors)
     verb(group, "shoal queue retry 17", "shoal queue retry --all", "shoal queue retry 17 -p day=2026-01-31")(retry)
     verb(group, "shoal queue delete 17", "shoal queue delete 17 18 19", "shoal queue delete --all")(delete)

@@ -36,7 +36,6 @@ FILES: Listing[files.FileAnswer] = Listing(
 
 
 def add_to(above: typer.Typer) -> None:
-    """Add the group `file`."""
     group = new_group(above, "file", "Files of a project that its tasks get: scripts, statements, modules, archives.")
     verb(group, "shoal project file put sql/load.sql --project sales", "shoal project file put etl/", name="put")(put)
     verb(group, "shoal project file list --project sales", "shoal project file list sql/", name="list")(list_all)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from model.runs.states import WorkflowState
+from model.runs.states import TaskState, WorkflowState
 from model.runs.triggers import Trigger
 from model.time.durations import read_duration
 
@@ -54,3 +54,22 @@ class RunFilters(Filters):
         str | None, typer.Option(help="Only runs that this worker has or had a task of: id, address or name.")
     ] = None
     serial_key: Annotated[str | None, typer.Option(help="Only runs of the line of this key.")] = None
+
+
+@dataclass(frozen=True)
+class AttemptFilters(Filters):
+    """Those of attempts of tasks."""
+
+    state: Annotated[
+        list[TaskState] | None, typer.Option(case_sensitive=False, help="Only attempts in this state; may be repeated.")
+    ] = None
+    type: Annotated[
+        list[str] | None, typer.Option("--type", help="Only of this task type, such as SHELL; may be repeated.")
+    ] = None
+    name: Annotated[str | None, typer.Option(help="Only of tasks with this name.")] = None
+    worker: Annotated[str | None, typer.Option(help="Only of this worker: its id, address or name.")] = None
+    worker_group: Annotated[str | None, typer.Option(help="Only of this worker group.")] = None
+
+    def given(self) -> dict[str, object]:
+        types = {"type": [each.upper() for each in self.type]} if self.type else {}
+        return super().given() | types

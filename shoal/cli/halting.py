@@ -24,7 +24,6 @@ W = WorkflowState
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add these verbs."""
     verb(app, "shoal pause @last", "shoal pause 1042 --wait")(pause)
     verb(app, "shoal stop @last", "shoal stop 1042 --wait")(stop)
     verb(app, "shoal resume @last", "shoal resume 1042 --wait")(resume)

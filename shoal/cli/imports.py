@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -24,10 +24,6 @@ from shoal.cli.output import Column, hint, print_json, say, table
 from shoal.cli.secrets import read_url
 from shoal.cli.verbs import new_group, verb
 
-if TYPE_CHECKING:
-    from importers.imported import Imported
-
-
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder for what it writes.")]
 
 
@@ -42,7 +38,6 @@ class How:
 
 
 def add_to(above: typer.Typer) -> None:
-    """Add the group `import`."""
     group = new_group(above, "import", "Turn definitions of other schedulers into files; nothing is run or saved.")
     verb(
         group,
@@ -119,7 +114,7 @@ async def crontab(
     _show(call, import_files.import_crontab(tables, out, crontabs.Form(is_system=system, online=online)), out)
 
 
-def _show(call: Invocation, found: Imported, out: Path) -> None:
+def _show(call: Invocation, found: results.Imported, out: Path) -> None:
     if call.as_json:
         print_json({"folder": str(out), "files": sorted(found.files), "grades": _grades(found)})
     else:
@@ -128,12 +123,12 @@ def _show(call: Invocation, found: Imported, out: Path) -> None:
         raise typer.Exit(exit_codes.FAILED)
 
 
-def _grades(found: Imported) -> dict[str, int]:
+def _grades(found: results.Imported) -> dict[str, int]:
     grades = found.report.grades()
     return {grade: grades[grade] for grade in reports.Grade}
 
 
-def _print(found: Imported, out: Path) -> None:
+def _print(found: results.Imported, out: Path) -> None:
     grades = _grades(found)
     table(
         Column("GRADE", list(grades)),

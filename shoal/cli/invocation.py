@@ -10,19 +10,16 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from pwd import getpwuid
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dao.postgres import database as postgres
-from dao.postgres import schema
+from dao.postgres import engine, schema
 from model.errors import Denied, Refused, Unavailable
 from model.runs import traces
 from service.secrets import key_settings
+from shoal.clients.client import Client
 from shoal.config import logins, whereabouts
 from shoal.config import settings as configuration
-
-if TYPE_CHECKING:
-    from dao.postgres.engine import AsyncConnection
-    from shoal.clients.client import Client
 
 
 @dataclass(frozen=True)
@@ -30,7 +27,7 @@ class Reading:
     """An open database: a connection for single reads, and the database's time when it was opened."""
 
     database: postgres.Database
-    connection: AsyncConnection
+    connection: engine.AsyncConnection
     now: datetime
 
 

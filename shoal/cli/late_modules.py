@@ -18,22 +18,8 @@ from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import LazyLoader
 from types import ModuleType
 
-_LATE = (
-    *(
-        "alert.",
-        "api.",
-        "dao.",
-        "importers.",
-        "logstore.",
-        "master.",
-        "metrics.",
-        "model.",
-        "node.",
-        "registry.",
-        "service.",
-    ),
-    *("shoal.", "worker."),
-)
+_OURS = "alert api dao importers logstore master metrics model node registry service shoal worker"
+_LATE = tuple(f"{folder}." for folder in _OURS.split())
 
 
 class _LateModules(MetaPathFinder):

@@ -22,7 +22,6 @@ from shoal.terminal import harmless
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
     verb(app, "shoal log 1042/greet -f", "shoal log 88123")(log)
 
 

@@ -20,7 +20,6 @@ from shoal.config.logins import store_token, stored_token
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
     server = "--server https://shoal.example.org"
     verb(app, f"shoal login {server}", "shoal login --link < link.txt", f"shoal login --logout {server}")(login)
 

@@ -19,7 +19,6 @@ AccountName = Annotated[str, typer.Argument(metavar="NAME", help="The account.")
 
 
 def add_to(above: typer.Typer) -> None:
-    """Add the group `member`."""
     group = new_group(above, "member", "Members of a project, each with a role.")
     verb(group, "shoal project member list --project etl", name="list")(list_all)
     verb(group, "shoal project member set anna OPERATOR --project etl", name="set")(put)

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from service.runs import answers, showing
 from service.runs import requests as run_requests
-from service.runs import showing
 from service.workflows import listing, requests
-
-if TYPE_CHECKING:
-    from service.runs.answers import RunAnswer
-    from shoal.clients.client import Client
+from shoal.clients.client import Client
 
 
 async def workflow_named(client: Client, name: str, project: str) -> listing.WorkflowAnswer:
@@ -18,6 +13,6 @@ async def workflow_named(client: Client, name: str, project: str) -> listing.Wor
     return await client.ask(listing.find_workflow, requests.WorkflowReference.read(name=name, project=project))
 
 
-async def run_named(client: Client, name: str, project: str | None) -> RunAnswer:
+async def run_named(client: Client, name: str, project: str | None) -> answers.RunAnswer:
     """The run of an id, a word such as `@last`, or the name of a workflow. Raises `NotFound`."""
     return await client.ask(showing.find_run, run_requests.RunReference.read(name=name, project=project))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from model.errors import NotFound, Refused
 from model.time import zones
-from service.schedules import fire_times, schedule_listing, schedule_requests
+from service.schedules import fire_times, schedule_answers, schedule_listing, schedule_requests
 from service.words import exact
 from service.workflows.typed_names import typed
 from shoal.cli.completion import complete_workflow
@@ -21,12 +21,8 @@ from shoal.cli.output import Column, hint, printed_json, say, table
 from shoal.cli.values import AnyProject
 from shoal.cli.verbs import verb
 
-if TYPE_CHECKING:
-    from service.schedules.schedule_answers import FireTime, NextFires
-
 
 def add_to(group: typer.Typer) -> None:
-    """Add the verb."""
     verb(
         group,
         "shoal schedule next",
@@ -96,7 +92,7 @@ async def _show_all(call: Invocation, project: str | None, number: int) -> None:
     _show(call, found, with_workflow=True)
 
 
-def _show(call: Invocation, found: NextFires, *, with_workflow: bool) -> None:
+def _show(call: Invocation, found: schedule_answers.NextFires, *, with_workflow: bool) -> None:
     if not found.fires:
         raise Refused("; ".join(found.faults))
     if printed_json(call, found.fires):
@@ -111,7 +107,7 @@ def _show(call: Invocation, found: NextFires, *, with_workflow: bool) -> None:
         hint("All schedules: shoal schedule list")
 
 
-def _print(fires: Sequence[FireTime], *, with_workflow: bool = False) -> None:
+def _print(fires: Sequence[schedule_answers.FireTime], *, with_workflow: bool = False) -> None:
     local = [each.utc.astimezone(zones.zone(each.time_zone)) for each in fires]
     ids = [each.schedule_id for each in fires if each.schedule_id is not None]
     days = ["-" if each.day_h is None else f"{each.day_h:g} h" for each in fires]

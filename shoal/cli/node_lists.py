@@ -16,12 +16,10 @@ from shoal.cli.verbs import verb
 
 
 def add_to_masters(group: typer.Typer) -> None:
-    """Add the verb for masters."""
     verb(group, "shoal master list", "shoal master list --json", name="list")(list_masters)
 
 
 def add_to_workers(group: typer.Typer) -> None:
-    """Add the verb for workers."""
     verb(group, "shoal worker list", "shoal worker list --json", name="list")(list_workers)
 
 
@@ -103,7 +101,6 @@ def drain_note(node: members.NodeAnswer) -> str:
 
 
 def load(node: members.NodeAnswer) -> str:
-    """Its load for each core."""
     return "-" if node.load is None else f"{node.load:.2f}"
 
 

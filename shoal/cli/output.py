@@ -163,7 +163,6 @@ def printed_json(call: Invocation, found: BaseModel | Sequence[BaseModel]) -> bo
 
 
 def print_json(value: object) -> None:
-    """Print one JSON document."""
     text = json.dumps(value, ensure_ascii=not shows_all(sys.stdout), indent=2, default=_as_json)
     sys.stdout.write(text + "\n")
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from service.pools import pool_changes, requests
+from service.pools import answers, pool_changes, requests
 from service.words import counted, plain
 from shoal import workflow_files
 from shoal.cli.completion import complete_pool, complete_resource
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import answer_fields, hint, print_result, printed_json, say
 from shoal.cli.verbs import verb
-
-if TYPE_CHECKING:
-    from service.pools.answers import SavedPool
 
 PoolName = Annotated[str, typer.Argument(metavar="POOL", help="The pool's name.", autocompletion=complete_pool)]
 Resource = Annotated[
@@ -26,7 +23,6 @@ Resource = Annotated[
 
 
 def add_to(group: typer.Typer) -> None:
-    """Add the verbs that change a pool."""
     verb(group, "shoal pool apply examples/pool.yaml", "shoal pool apply proxies.yaml --dry-run")(apply)
     verb(group, 'shoal pool set-aside proxies p3 --reason "blocked by the shop"')(set_aside)
     verb(group, "shoal pool take-back proxies p3")(take_back)
@@ -108,7 +104,7 @@ async def delete(
     print_result(call, {"name": pool, "deleted": True}, f'Pool "{pool}" is deleted.', "What is left: shoal pool list")
 
 
-def print_saved(saved: SavedPool, *, dry_run: bool = False) -> None:
+def print_saved(saved: answers.SavedPool, *, dry_run: bool = False) -> None:
     """Say what became of a pool of a file."""
     would = "would be " if dry_run else ""
     if not saved.is_new_version:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 from datetime import datetime
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from model.errors import Forbidden
+from service import paging
 from service.cluster import clock
+from service.pools import answers, requests
 from service.pools import pools as resource_pools
-from service.pools import requests
 from service.words import ahead, counted, period, plain, when
 from shoal.cli import output, pool_changes
 from shoal.cli.completion import complete_pool
@@ -22,16 +23,11 @@ from shoal.cli.output import Column
 from shoal.cli.verbs import new_group, verb
 from shoal.clients.pages import all_items
 
-if TYPE_CHECKING:
-    from service.paging import PageOf
-    from service.pools.answers import PoolAnswer, PoolContent, ResourceAnswer, TaskOfRunAnswer, WaitingTaskAnswer
-
 PoolName = Annotated[str, typer.Argument(metavar="POOL", help="The pool's name.", autocompletion=complete_pool)]
 SHOWN_MAX = 1_000
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the group `pool`."""
     group = new_group(app, "pool", "Scarce things that tasks share: proxies, licences, a number.")
     verb(group, "shoal pool list", "shoal pool list --json", name="list")(list_all)
     verb(group, "shoal pool show proxies", "shoal pool show proxies --limit 1000")(show)
@@ -90,11 +86,13 @@ def _how_many_more(pool: str, limit: int) -> str:
     )
 
 
-def _items(page: PageOf[ResourceAnswer] | PageOf[WaitingTaskAnswer]) -> list[dict[str, object]]:
+def _items(
+    page: paging.PageOf[answers.ResourceAnswer] | paging.PageOf[answers.WaitingTaskAnswer],
+) -> list[dict[str, object]]:
     return [output.answer_fields(each) for each in page.items]
 
 
-def _print_head(call: Invocation, pool: PoolContent, now: datetime) -> None:
+def _print_head(call: Invocation, pool: answers.PoolContent, now: datetime) -> None:
     changed = f"changed {when(pool.changed_at, now, utc=call.utc)} by {plain(pool.changed_by)}"
     output.say(f"{pool.name}  {_kind(pool.kind)}  version {pool.version}  {changed}")
     if pool.description:
@@ -120,7 +118,7 @@ def _print_head(call: Invocation, pool: PoolContent, now: datetime) -> None:
 
 
 def _print_resources(
-    call: Invocation, resources: list[ResourceAnswer] | tuple[ResourceAnswer, ...], now: datetime
+    call: Invocation, resources: list[answers.ResourceAnswer] | tuple[answers.ResourceAnswer, ...], now: datetime
 ) -> None:
     if not resources:
         return
@@ -137,7 +135,10 @@ def _print_resources(
 
 
 def _print_line(
-    call: Invocation, pool: str, line: list[WaitingTaskAnswer] | tuple[WaitingTaskAnswer, ...], now: datetime
+    call: Invocation,
+    pool: str,
+    line: list[answers.WaitingTaskAnswer] | tuple[answers.WaitingTaskAnswer, ...],
+    now: datetime,
 ) -> None:
     if not line:
         return
@@ -153,20 +154,20 @@ def _print_line(
     )
 
 
-def _holder(resource: ResourceAnswer) -> str:
+def _holder(resource: answers.ResourceAnswer) -> str:
     return _task(resource.task) if resource.taken_at is not None else "-"
 
 
-def _task(task: TaskOfRunAnswer | None) -> str:
+def _task(task: answers.TaskOfRunAnswer | None) -> str:
     """`12/load`, as other verbs take it; a task of a project that the caller may not see has no name."""
     return f"{task.run_id}/{task.name}" if task is not None else "(hidden)"
 
 
-def _since(resource: ResourceAnswer) -> datetime | None:
+def _since(resource: answers.ResourceAnswer) -> datetime | None:
     return resource.taken_at or resource.set_aside_at or resource.free_since
 
 
-def _free(resource: ResourceAnswer) -> str:
+def _free(resource: answers.ResourceAnswer) -> str:
     """When it is given back, by the usual time of such tasks; a stream does that only when it is stopped."""
     if resource.taken_at is None:
         return "-"
@@ -175,14 +176,14 @@ def _free(resource: ResourceAnswer) -> str:
     return f"about {ahead(resource.left_s)}" if resource.left_s is not None else "at its end"
 
 
-def _why(resource: ResourceAnswer) -> str:
+def _why(resource: answers.ResourceAnswer) -> str:
     if resource.set_aside_at is None:
         return "removed, and still held" if resource.state == "REMOVED" else ""
     by = f"by {resource.set_aside_by}" if resource.set_aside_by else "by its check"
     return f"set aside {by}: {resource.set_aside_why}"
 
 
-def _besides(waiting: WaitingTaskAnswer, pool: str) -> str:
+def _besides(waiting: answers.WaitingTaskAnswer, pool: str) -> str:
     """What it needs of other pools: it begins only when it gets all at once."""
     others = sorted((name, number) for name, number in waiting.needs.items() if name != pool)
     return ", ".join(f"{number} of {name}" for name, number in others) or "-"
@@ -192,7 +193,7 @@ def _kind(kind: str) -> str:
     return "named" if kind == "NAMED" else "count"
 
 
-POOLS: Listing[PoolAnswer] = Listing(
+POOLS: Listing[answers.PoolAnswer] = Listing(
     (
         Field("POOL", lambda each: each.name),
         Field("KIND", lambda each: _kind(each.kind), keep=1),

@@ -24,7 +24,6 @@ Project = Annotated[str, typer.Option(help="Which project.")]
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the group `project`."""
     group = new_group(
         app,
         "project",

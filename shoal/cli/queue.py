@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from service.cluster import command_queue
+from service.cluster import command_queue, members
 from service.words import counted, duration
 from shoal.cli import output
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import Column
 from shoal.cli.verbs import default_verb
-
-if TYPE_CHECKING:
-    from service.cluster.members import WorkerGroupAnswer
 
 
 def add_to(app: typer.Typer) -> None:
@@ -87,7 +84,7 @@ def _print_groups(waiting: command_queue.QueueAnswer) -> None:
     output.table(*group_columns(waiting.worker_groups), indent=2)
 
 
-def group_columns(groups: Sequence[WorkerGroupAnswer]) -> list[Column]:
+def group_columns(groups: Sequence[members.WorkerGroupAnswer]) -> list[Column]:
     """What waits for each worker group, and who takes it."""
     return [
         Column("GROUP", [each.worker_group for each in groups]),
@@ -98,7 +95,7 @@ def group_columns(groups: Sequence[WorkerGroupAnswer]) -> list[Column]:
     ]
 
 
-def _serving(group: WorkerGroupAnswer) -> str:
+def _serving(group: members.WorkerGroupAnswer) -> str:
     counts = ((group.busy_workers, "BUSY"), (group.drained_workers, "DRAINING"))
     notes = ", ".join(f"{count} {word}" for count, word in counts if count)
     return f"{group.workers}{f' ({notes})' if notes else ''}"

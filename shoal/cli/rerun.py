@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -17,7 +18,6 @@ from shoal.cli.verbs import verb
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
     verb(
         app,
         "shoal rerun @last",
@@ -27,39 +27,50 @@ def add_to(app: typer.Typer) -> None:
     )(rerun)
 
 
-async def rerun(
-    call: Invocation,
-    run: RunName,
+@dataclass(frozen=True)
+class RerunOptions:
+    """What runs again, by the names of the API."""
+
     failed: Annotated[
         bool,
         typer.Option("--failed", help="Only tasks that failed or were killed, and all after them; successes stay."),
-    ] = False,
-    task: Annotated[list[str] | None, typer.Option("--task", "-t", help="Only this task; may be repeated.")] = None,
-    depend: Depend = None,
+    ] = False
+    tasks: Annotated[list[str] | None, typer.Option("--task", "-t", help="Only this task; may be repeated.")] = None
+    depend: Depend = None
     newest: Annotated[
         bool,
         typer.Option(
             "--newest",
             help="With the newest version of its workflow. Alone: what succeeded and is the same in it counts as done.",
         ),
-    ] = False,
-    project: AnyProject = None,
-    wait: Wait = False,
+    ] = False
+
+    def in_words(self) -> str:
+        """What the run does. Raises `Refused` for options that exclude each other."""
+        if self.failed and self.tasks:
+            raise Refused("--failed and --task are two ways to say what runs again; keep one of them")
+        if self.depend and not self.tasks:
+            raise Refused("--depend needs --task: it says whether tasks before or after those run too")
+        if self.failed:
+            what = "goes on from what failed"
+        elif self.tasks:
+            what = f"runs {', '.join(self.tasks)} again"
+        else:
+            return "goes on with the newest version" if self.newest else "begins again"
+        return f"{what} with the newest version" if self.newest else what
+
+
+async def rerun(
+    call: Invocation, run: RunName, options: RerunOptions, project: AnyProject = None, wait: Wait = False
 ) -> None:
     """Run an ended run again, in the same run: all of it, only what failed, or some tasks.
 
     It keeps the version with which it began, unless you ask for the newest.
     """
-    if failed and task:
-        raise Refused("--failed and --task are two ways to say what runs again; keep one of them")
-    if depend and not task:
-        raise Refused("--depend needs --task: it says whether tasks before or after those run too")
-    what = "goes on from what failed" if failed else f"runs {', '.join(task)} again" if task else "begins again"
-    if newest:
-        what = f"{what} with the newest version" if failed or task else "goes on with the newest version"
+    what = options.in_words()
     async with call.client() as client:
         found = await run_named(client, run, project)
-        request = requests.RerunRun.read(failed=failed, tasks=task, depend=depend, newest=newest)
+        request = requests.RerunRun.read(**vars(options))
         asked = await client.ask(control.rerun_run, found.id, request, requests.WaitQuery(wait=TAKEN_WITHIN_S))
         tell_newer(found, asked)
         said = f"{name_of(found)} {what}."

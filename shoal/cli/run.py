@@ -13,12 +13,11 @@ from shoal.cli import asked_values, command_result
 from shoal.cli.invocation import Invocation
 from shoal.cli.named import workflow_named
 from shoal.cli.output import json_fields, print_result
-from shoal.cli.values import Params, Project, RunOptions, Timeout, Wait, WorkflowName, read_values
+from shoal.cli.values import Params, Project, RunOptions, Waiting, WorkflowName, read_values
 from shoal.cli.verbs import verb
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
     verb(
         app,
         "shoal run hello",
@@ -31,20 +30,19 @@ async def run(
     call: Invocation,
     name: WorkflowName,
     options: RunOptions,
+    waiting: Waiting,
     param: Params = None,
-    wait: Wait = False,
-    timeout: Timeout = None,
     project: Project = "default",
 ) -> None:
     """Start a workflow: one row in `command`, which the master of its slot takes."""
     if options.depend and not options.tasks:
         raise Refused("--depend needs --task: it says whether tasks before or after those run too")
-    within_s = command_result.wait_limit_s(timeout, wait=wait)
+    within_s = waiting.limit_s()
     request = run_requests.StartRun.read(params=read_values(param or []), **vars(options))
     async with call.client() as client:
         head = await workflow_named(client, name, project)
         command = (await asked_values.start(call, client, head.code, request)).command_id
-        if not wait:
+        if not waiting.wait:
             said = f'Workflow "{head.name}" is asked for by command {command}.'
             see = f"See it: shoal show {quote(head.name)}   Why does it not run: shoal why command {command}"
             print_result(call, json_fields({"command_id": command, "workflow": head.name}), said, see)

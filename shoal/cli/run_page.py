@@ -4,24 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from model.runs.states import NotBegun, TaskState, WorkflowState
 from service.explain import answer
+from service.runs import answers
 from service.words import MEANINGS, counted, duration, exact, plain, said_progress, when
 from shoal.cli.output import Column, hint, say, state, table
-
-if TYPE_CHECKING:
-    from service.runs.answers import (
-        ElementsAnswer,
-        FailedBelowAnswer,
-        RunAnswer,
-        RunPageAnswer,
-        TaskAnswer,
-        TaskNotBegun,
-        TaskOrder,
-    )
 
 TREE_TASKS_MAX = 200
 REST_SHOWN_S = 0.5
@@ -38,7 +27,7 @@ _SAID = {
 }
 
 
-def print_run(page: RunPageAnswer, now: datetime, *, utc: bool, everything: bool) -> None:
+def print_run(page: answers.RunPageAnswer, now: datetime, *, utc: bool, everything: bool) -> None:
     """Print one run; superseded attempts only if `everything` is set."""
     _print_head(page, now, utc=utc)
     say()
@@ -51,42 +40,42 @@ def print_run(page: RunPageAnswer, now: datetime, *, utc: bool, everything: bool
     hint(_next(page, [task for task in page.tasks if task.valid]))
 
 
-def run_time(run: RunAnswer, *, utc: bool) -> str | None:
+def run_time(run: answers.RunAnswer, *, utc: bool) -> str | None:
     """The time that a run is for, in its own zone; None when that is the time of its start."""
     if abs((run.schedule_time - run.started_at).total_seconds()) <= SAME_TIME_S:
         return None
     return _in_its_zone(run.schedule_time, run, utc=utc)
 
 
-def _interval(run: RunAnswer, *, utc: bool) -> str | None:
+def _interval(run: answers.RunAnswer, *, utc: bool) -> str | None:
     if run.interval_start is None or run.interval_end is None:
         return None
     return " to ".join(_in_its_zone(each, run, utc=utc) for each in (run.interval_start, run.interval_end))
 
 
-def _in_its_zone(moment: datetime, run: RunAnswer, *, utc: bool) -> str:
+def _in_its_zone(moment: datetime, run: answers.RunAnswer, *, utc: bool) -> str:
     return exact(moment) if utc else f"{moment.astimezone(ZoneInfo(run.time_zone)):%F %T %Z}"
 
 
-def said_failure(failed: FailedBelowAnswer) -> str:
+def said_failure(failed: answers.FailedBelowAnswer) -> str:
     """The task of a child run that failed, and why."""
     because = f": {failed.reason}" if failed.reason else ""
     return f'task "{failed.task}" ({failed.task_id}) of run {failed.run_id} failed{because}'
 
 
-def said_why(run: RunAnswer) -> str:
+def said_why(run: answers.RunAnswer) -> str:
     """Why a run is as it is, and how many dates of its backfill wait for one at rest."""
     return "; ".join(filter(None, [run.reason, said_dates_left(run) if run.dates_left and run.state.is_final else ""]))
 
 
-def said_dates_left(run: RunAnswer) -> str:
+def said_dates_left(run: answers.RunAnswer) -> str:
     """What becomes of the dates of a backfill that come after a run, and how they go on."""
     if not run.state.is_final:
         return f"{counted(run.dates_left or 0, 'date')} after it"
     return f"{answer.dates_waiting(run.dates_left or 0)}; go on: {answer.going_on(run.id, run.state)}"
 
 
-def _print_head(run: RunPageAnswer, now: datetime, *, utc: bool) -> None:
+def _print_head(run: answers.RunPageAnswer, now: datetime, *, utc: bool) -> None:
     name = run.workflow or f"code {run.workflow_code}"
     slot = f"   slot {run.slot_at_start}" if run.slot_at_start else ""
     owner = f" → {run.master}" if run.master else ""
@@ -129,8 +118,8 @@ def _print_head(run: RunPageAnswer, now: datetime, *, utc: bool) -> None:
         say(f"Why: {plain(run.reason)}")
 
 
-def _print_tasks(page: RunPageAnswer, tasks: Sequence[TaskAnswer]) -> None:
-    by_name: dict[str, list[TaskAnswer]] = {}
+def _print_tasks(page: answers.RunPageAnswer, tasks: Sequence[answers.TaskAnswer]) -> None:
+    by_name: dict[str, list[answers.TaskAnswer]] = {}
     for task in tasks:
         by_name.setdefault(task.name, []).append(task)
     indents = _tree(page.graph) if page.graph is not None else [(0, name) for name in by_name]
@@ -146,7 +135,7 @@ def _print_tasks(page: RunPageAnswer, tasks: Sequence[TaskAnswer]) -> None:
         _print_attempts("TASK", rows)
 
 
-def print_elements(elements: Sequence[TaskAnswer]) -> None:
+def print_elements(elements: Sequence[answers.TaskAnswer]) -> None:
     """Print elements of one task, a line for the last attempt of each."""
     _print_attempts("ELEMENT", [_attempt_row(each.name, each) for each in elements])
 
@@ -165,7 +154,7 @@ def _print_attempts(of: str, rows: Sequence[tuple[object, ...]]) -> None:
     )
 
 
-def _row_without_attempt(label: str, not_begun: TaskNotBegun) -> tuple[object, ...]:
+def _row_without_attempt(label: str, not_begun: answers.TaskNotBegun) -> tuple[object, ...]:
     why = not_begun.unmet or _SAID.get(not_begun.state, "")
     if not_begun.state is NotBegun.WAITING:
         next_ = "cleans up when all else is over" if not_begun.closes else "starts next"
@@ -173,7 +162,7 @@ def _row_without_attempt(label: str, not_begun: TaskNotBegun) -> tuple[object, .
     return (label, state(not_begun.state), "-", "-", "", "-", "-", why)
 
 
-def _attempt_row(label: str, task: TaskAnswer) -> tuple[object, ...]:
+def _attempt_row(label: str, task: answers.TaskAnswer) -> tuple[object, ...]:
     reason = said_failure(task.failed_below) if task.failed_below else task.reason or ""
     said = [_stream(task), _looks(task), task.stands_for or "", task.choice or "", reason]
     shown = state(task.state)
@@ -185,7 +174,7 @@ def _attempt_row(label: str, task: TaskAnswer) -> tuple[object, ...]:
     return (*how_far, task.id, task.worker or "-", why)
 
 
-def _stream(task: TaskAnswer) -> str:
+def _stream(task: answers.TaskAnswer) -> str:
     """Of a stream that has not ended: whether it is ready, or when it starts again."""
     if not task.is_stream or task.state.is_final:
         return ""
@@ -194,12 +183,12 @@ def _stream(task: TaskAnswer) -> str:
     return {None: "stream", True: "stream, ready", False: "stream, not ready"}[task.is_ready]
 
 
-def _looks(task: TaskAnswer) -> str:
+def _looks(task: answers.TaskAnswer) -> str:
     """Of a task that waits: what its last look saw."""
     return "" if task.looks is None or task.state.is_final else f"waits, looked {task.looks.count}x: {task.looks.said}"
 
 
-def _progress(task: TaskAnswer) -> str:
+def _progress(task: answers.TaskAnswer) -> str:
     """What a task that has not succeeded reported last, and the time that a running one has left."""
     is_shown = task.progress is not None and task.state is not TaskState.SUCCESS
     reported = said_progress(task.progress.report) if task.progress is not None and is_shown else ""
@@ -208,7 +197,7 @@ def _progress(task: TaskAnswer) -> str:
     return "   ".join(filter(None, [reported, _said_left(task.left_s)]))
 
 
-def _said_elements(elements: ElementsAnswer) -> str:
+def _said_elements(elements: answers.ElementsAnswer) -> str:
     """How many elements of a task are done, failed, or were killed."""
     parts = ((elements.failed, "failed"), (elements.killed, "killed"))
     others = "".join(f", {number:,} {what}" for number, what in parts if number)
@@ -220,11 +209,11 @@ def _said_left(left_s: float | None) -> str:
     return f"~{duration(left_s)} left" if left_s is not None and left_s >= LEFT_SHOWN_S else ""
 
 
-def _tree(tasks: Sequence[TaskOrder]) -> list[tuple[int, str]]:
+def _tree(tasks: Sequence[answers.TaskOrder]) -> list[tuple[int, str]]:
     """The tasks in an order in which each comes after those it waits for, indented below the last of them."""
     if len(tasks) > TREE_TASKS_MAX:
         return [(0, task.name) for task in tasks]
-    below: dict[str | None, list[TaskOrder]] = {}
+    below: dict[str | None, list[answers.TaskOrder]] = {}
     for task in tasks:
         below.setdefault(task.after[-1] if task.after else None, []).append(task)
     found: list[tuple[int, str]] = []
@@ -236,8 +225,7 @@ def _tree(tasks: Sequence[TaskOrder]) -> list[tuple[int, str]]:
     return found
 
 
-def _next(run: RunPageAnswer, tasks: Sequence[TaskAnswer]) -> str:
-    """The most likely next command."""
+def _next(run: answers.RunPageAnswer, tasks: Sequence[answers.TaskAnswer]) -> str:
     if run.state in (WorkflowState.PAUSE, WorkflowState.STOP):
         return f"Let it go on: shoal resume {run.id}   Begin again: shoal rerun {run.id}"
     failed = next((task for task in tasks if task.state is TaskState.FAILURE), None)

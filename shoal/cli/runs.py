@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from service import paging as pages
 from service.cluster import clock
-from service.runs import listing, requests
+from service.runs import answers, listing, requests
 from service.words import counted, duration, plain, when
 from shoal.cli import output, run_page
 from shoal.cli.filters import RunFilters
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import Column
 from shoal.cli.verbs import default_verb
-
-if TYPE_CHECKING:
-    from service.runs.answers import RunAnswer
 
 
 def add_to(app: typer.Typer) -> None:
@@ -77,7 +74,7 @@ async def runs(
     output.hint(f"See one: shoal show {first}   Why it does not move: shoal why {first}")
 
 
-def run_columns(found: Sequence[RunAnswer], now: datetime, *, utc: bool) -> list[Column]:
+def run_columns(found: Sequence[answers.RunAnswer], now: datetime, *, utc: bool) -> list[Column]:
     """Each run, and why it is as it is."""
     times = [run_page.run_time(run, utc=utc) for run in found]
     parents = ["/".join(str(part) for part in (run.parent_id, run.parent_task) if part) or "-" for run in found]

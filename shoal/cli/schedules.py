@@ -36,7 +36,6 @@ Again = Annotated[bool, typer.Option("--again", help="Add it even if the workflo
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the group `schedule`."""
     group = new_group(app, "schedule", "Cron rules that start workflows: list, add, change, switch on or off, delete.")
     verb(group, "shoal schedule list", "shoal schedule list --utc", name="list")(list_all)
     next_fires.add_to(group)

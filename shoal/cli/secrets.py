@@ -25,7 +25,6 @@ def add_to_config(group: typer.Typer) -> None:
 
 
 def add_to_projects(group: typer.Typer) -> None:
-    """Add the verb that seals a value."""
     verb(group, "shoal project seal password < password.txt", local=True)(seal)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -13,22 +13,18 @@ from model.runs.elements import ELEMENTS_MAX
 from model.runs.states import TaskState
 from service.cluster import clock
 from service.explain.answer import task_named
+from service.runs import answers, requests, showing, story_answers
 from service.runs import elements as elements_of_tasks
-from service.runs import requests, showing, story_answers
 from shoal.cli import output, run_events, run_page
 from shoal.cli.invocation import Invocation
 from shoal.cli.named import run_named
 from shoal.cli.values import AnyProject, RunName
 from shoal.cli.verbs import verb
+from shoal.clients.client import Client
 from shoal.clients.pages import all_items
-
-if TYPE_CHECKING:
-    from service.runs.answers import RunAnswer
-    from shoal.clients.client import Client
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
     verb(app, "shoal show @last", "shoal show hello", "shoal show 1042 --events")(show)
 
 
@@ -69,7 +65,7 @@ async def show(call: Invocation, run: RunName, shown: Shown, project: AnyProject
     run_page.print_run(page, now, utc=call.utc, everything=shown.everything)
 
 
-async def _show_events(call: Invocation, client: Client, run: RunAnswer, now: datetime) -> None:
+async def _show_events(call: Invocation, client: Client, run: answers.RunAnswer, now: datetime) -> None:
     """Print what happened to a run, in order."""
     events = (await client.ask(story_answers.get_story, run.id)).events
     if output.printed_json(call, events):
@@ -79,7 +75,7 @@ async def _show_events(call: Invocation, client: Client, run: RunAnswer, now: da
 
 
 async def _show_elements(
-    call: Invocation, client: Client, run: RunAnswer, task: str, states: list[TaskState] | None
+    call: Invocation, client: Client, run: answers.RunAnswer, task: str, states: list[TaskState] | None
 ) -> None:
     """Print the elements of one task that have begun, in their order."""
     asked = requests.ElementQuery.read(task=task, state=states)

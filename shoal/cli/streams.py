@@ -20,12 +20,10 @@ Group = Annotated[str | None, typer.Argument(help="A worker group; else all that
 
 
 def add_to_tasks(group: typer.Typer) -> None:
-    """Add the verb that restarts streams."""
     verb(group, "shoal task restart @last", "shoal task restart crawl --task news")(restart)
 
 
 def add_to_workers(group: typer.Typer) -> None:
-    """Add the verb that moves streams."""
     verb(group, "shoal worker rebalance", "shoal worker rebalance default")(rebalance)
 
 

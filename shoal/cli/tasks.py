@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from model.errors import Refused
-from model.runs.states import TaskState, WorkflowState
-from service.runs import attempts, control, requests, showing
+from model.runs.states import WorkflowState
+from service.runs import answers, attempts, control, requests, showing
 from service.words import duration, plain
 from shoal.cli import approvals, output, streams
 from shoal.cli.completion import complete_run
-from shoal.cli.filters import Filters
+from shoal.cli.filters import AttemptFilters
 from shoal.cli.invocation import Invocation
 from shoal.cli.listing import Field, Listing
 from shoal.cli.values import AnyProject
 from shoal.cli.verbs import new_group, verb
 from shoal.clients.pages import all_items
 
-if TYPE_CHECKING:
-    from service.runs.answers import AttemptAnswer
-
 
 def add_to(app: typer.Typer) -> None:
-    """Add the group `task`."""
     group = new_group(app, "task", "Tasks of all runs: list, answer an approval, force a success, restart streams.")
     verb(
         group,
@@ -39,27 +35,11 @@ def add_to(app: typer.Typer) -> None:
 
 async def list_all(
     call: Invocation,
-    filters: Filters,
-    state: Annotated[
-        list[TaskState] | None, typer.Option(case_sensitive=False, help="Only attempts in this state; may be repeated.")
-    ] = None,
-    type_: Annotated[
-        list[str] | None, typer.Option("--type", help="Only of this task type, such as SHELL; may be repeated.")
-    ] = None,
-    name: Annotated[str | None, typer.Option(help="Only of tasks with this name.")] = None,
-    worker: Annotated[str | None, typer.Option(help="Only of this worker: its id, address or name.")] = None,
-    worker_group: Annotated[str | None, typer.Option(help="Only of this worker group.")] = None,
+    filters: AttemptFilters,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most this many, newest first.")] = 20,
 ) -> None:
     """List attempts of tasks of all runs, newest first."""
-    asked = requests.TaskQuery.read(
-        **filters.given(),
-        state=state,
-        type=[each.upper() for each in type_] if type_ else None,
-        name=name,
-        worker=worker,
-        worker_group=worker_group,
-    )
+    asked = requests.TaskQuery.read(**filters.given())
     async with call.client() as client:
         found = await all_items(lambda page: client.ask(attempts.list_task_instances, page), asked, limit)
         await ATTEMPTS.show(call, client, found)
@@ -96,7 +76,7 @@ async def mark(
     output.print_result(call, output.json_fields(fields), said, next_step)
 
 
-ATTEMPTS: Listing[AttemptAnswer] = Listing(
+ATTEMPTS: Listing[answers.AttemptAnswer] = Listing(
     (
         Field("ID", lambda each: each.id, right=True),
         Field("RUN", lambda each: each.run_id, right=True),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -15,10 +15,8 @@ from shoal.cli.invocation import Invocation
 from shoal.cli.listing import Field, Listing
 from shoal.cli.output import answer_fields, print_result
 from shoal.cli.verbs import new_group, verb
+from shoal.clients.client import Client
 from shoal.clients.pages import all_items
-
-if TYPE_CHECKING:
-    from shoal.clients.client import Client
 
 User = Annotated[str | None, typer.Option(help="Whose; else that of the caller.", metavar="NAME")]
 TOKENS: Listing[own_tokens.TokenAnswer] = Listing(
@@ -38,7 +36,6 @@ TOKENS: Listing[own_tokens.TokenAnswer] = Listing(
 
 
 def add_to(above: typer.Typer) -> None:
-    """Add the group `token`."""
     group = new_group(above, "token", "Tokens: what programs send instead of a login.")
     verb(group, "shoal user token list", "shoal user token list --user anna", name="list")(list_all)
     verb(

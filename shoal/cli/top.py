@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -23,9 +23,7 @@ from service.words import exact
 from shoal.cli import output, top_view
 from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
-
-if TYPE_CHECKING:
-    from shoal.clients.client import Client
+from shoal.clients.client import Client
 
 EVERY_S = 1.0
 ANSWER_WITHIN_S = 3.0
@@ -35,7 +33,6 @@ QUIT = b"qQ\x04"
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
     verb(app, "shoal top", "shoal top --once")(top)
 
 
@@ -85,7 +82,6 @@ async def _read(client: Client) -> Frame:
 
 
 def _fields_of(frame: Frame) -> dict[str, Any]:
-    """A picture for programs."""
     return {
         "now": exact(frame.now),
         "slots": output.answer_fields(frame.slots),

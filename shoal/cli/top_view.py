@@ -5,34 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
+from service.runs import answers
 from service.words import ago, counted, duration, exact, plain
+from shoal.cli import top
 from shoal.cli.listing import columns_of
 from shoal.cli.node_lists import WORKERS, load, master_state
 from shoal.cli.output import Column, laid_out, state
 from shoal.cli.queue import group_columns
 from shoal.cli.runs import run_columns
 
-if TYPE_CHECKING:
-    from service.runs.answers import RunAnswer
-    from shoal.cli.top import Frame
-
 WORKERS_SHOWN = 10
 RUNS_SHOWN_MIN = 3
 
 
 @contextmanager
-def whole_screen() -> Iterator[Callable[[Frame | None, str | None], None]]:
+def whole_screen() -> Iterator[Callable[[top.Frame | None, str | None], None]]:
     """Take the whole terminal; what it gives shows a picture there, and what is wrong."""
     console = Console(markup=False, highlight=False, emoji=False)
     with Live(console=console, screen=True, auto_refresh=False) as live:
 
-        def show(frame: Frame | None, fault: str | None) -> None:
+        def show(frame: top.Frame | None, fault: str | None) -> None:
             picture = drawn(frame, console.width, height=console.height, fault=fault, is_live=True)
             live.update(picture, refresh=True)
 
@@ -40,7 +37,7 @@ def whole_screen() -> Iterator[Callable[[Frame | None, str | None], None]]:
 
 
 def drawn(
-    frame: Frame | None, width: int, *, height: int | None = None, fault: str | None = None, is_live: bool = False
+    frame: top.Frame | None, width: int, *, height: int | None = None, fault: str | None = None, is_live: bool = False
 ) -> RenderableType:
     """The picture, as wide as the terminal; with `height` only so many runs that it fits.
 
@@ -68,7 +65,7 @@ def drawn(
     return Group(*lines)
 
 
-def _head(frame: Frame, *, is_old: bool) -> Text:
+def _head(frame: top.Frame, *, is_old: bool) -> Text:
     commands = sum(each.waiting for each in frame.queue.slots)
     tasks = sum(each.waiting for each in frame.queue.worker_groups)
     waits = f"{counted(commands, 'command')} and {counted(tasks, 'task')} wait"
@@ -78,7 +75,7 @@ def _head(frame: Frame, *, is_old: bool) -> Text:
     return Text(f"shoal   {exact(frame.now)}   {members}; {waits}", "dim" if is_old else "bold")
 
 
-def _masters(frame: Frame) -> list[Column]:
+def _masters(frame: top.Frame) -> list[Column]:
     masters = frame.slots.masters
     per_s: dict[int, float] = {each.epoch: each.per_s for each in frame.claims}
     waiting = {each.slot: each for each in frame.queue.slots}
@@ -98,7 +95,7 @@ def _masters(frame: Frame) -> list[Column]:
     ]
 
 
-def _workers(frame: Frame) -> list[Column]:
+def _workers(frame: top.Frame) -> list[Column]:
     workers = frame.workers[:WORKERS_SHOWN]
     names, *others = columns_of(WORKERS.fields, workers, frame.now, utc=False)
     if left := len(frame.workers) - len(workers):
@@ -106,11 +103,11 @@ def _workers(frame: Frame) -> list[Column]:
     return _of_one_line([names, *others])
 
 
-def _groups(frame: Frame) -> list[Column]:
+def _groups(frame: top.Frame) -> list[Column]:
     return group_columns([each for each in frame.queue.worker_groups if each.waiting])
 
 
-def _runs(frame: Frame, runs: Sequence[RunAnswer]) -> list[Column]:
+def _runs(frame: top.Frame, runs: Sequence[answers.RunAnswer]) -> list[Column]:
     return _of_one_line(run_columns(runs, frame.now, utc=False))
 
 

@@ -15,7 +15,6 @@ from shoal.local.up_options import UpOptions
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
     verb(app, "shoal up", "shoal up --masters 2 --workers 1", process=True)(up)
 
 

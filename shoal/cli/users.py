@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -16,16 +16,13 @@ from shoal.cli.listing import Field, Listing
 from shoal.cli.output import answer_fields, print_result
 from shoal.cli.secrets import read_secret
 from shoal.cli.verbs import new_group, verb
+from shoal.clients.client import Client
 from shoal.clients.pages import all_items
-
-if TYPE_CHECKING:
-    from shoal.clients.client import Client
 
 AccountName = Annotated[str, typer.Argument(metavar="NAME", help="The account.")]
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the group `user`."""
     group = new_group(
         app, "user", "Accounts: who may log in, with which tokens, who is an admin, and who changed what."
     )

@@ -11,6 +11,7 @@ import typer
 
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
 from model.errors import Refused
+from model.time.durations import read_duration
 from shoal.cli.completion import complete_run, complete_workflow
 
 WorkflowName = Annotated[
@@ -70,6 +71,20 @@ class RunOptions(StartOptions):
     ] = None
     depend: Depend = None
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Everything happens except the tasks' own work.")] = False
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Whether the verb waits, and for how long."""
+
+    wait: Wait = False
+    timeout: Timeout = None
+
+    def limit_s(self) -> float | None:
+        """The seconds of --timeout. Raises `Refused` if it is no time span, or if nothing is waited for."""
+        if self.timeout is not None and not self.wait:
+            raise Refused("--timeout limits --wait; give that too")
+        return None if self.timeout is None else read_duration(self.timeout, "--timeout").total_seconds()
 
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")

@@ -20,7 +20,6 @@ from shoal.cli.verbs import verb
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
     verb(app, "shoal why @last", "shoal why 1042/load", "shoal why command 4711")(why)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -19,15 +19,11 @@ from shoal.cli.output import answer_fields, print_json, say
 from shoal.cli.pool_changes import print_saved as print_pool
 from shoal.cli.verbs import verb
 
-if TYPE_CHECKING:
-    from service.workflows.folder_sync import SyncedAnswer
-
 STYLES = {"+": "green", "-": "red", "@": "cyan"}
 _SUFFIXES = (".yaml", ".yml")
 
 
 def add_to(group: typer.Typer) -> None:
-    """Add the verb to the group `workflow`."""
     verb(group, "shoal workflow sync flows/", "shoal workflow sync flows/ --prune --dry-run")(sync)
 
 
@@ -61,7 +57,7 @@ async def diff(call: Invocation, folder: Path) -> None:
         raise typer.Exit(exit_codes.FAILED)
 
 
-def print_synced(answer: SyncedAnswer, *, with_diff: bool) -> None:
+def print_synced(answer: folder_sync.SyncedAnswer, *, with_diff: bool) -> None:
     """Print a line for each workflow, and what changes in it."""
     for pool in answer.pools:
         print_pool(pool)
@@ -75,7 +71,7 @@ def print_synced(answer: SyncedAnswer, *, with_diff: bool) -> None:
 
 async def _synced(
     call: Invocation, folder: Path, origin: str | None, *, prune: bool, dry_run: bool, force: bool
-) -> SyncedAnswer:
+) -> folder_sync.SyncedAnswer:
     files = [{"name": name, "content": content} for name, content in workflow_files.read_texts(_files_of(folder))]
     body = requests.SyncFiles.read(
         files=files,

@@ -20,7 +20,6 @@ from shoal.cli.verbs import verb
 
 
 def add_to(group: typer.Typer) -> None:
-    """Add the verbs to the group `workflow`."""
     verb(group, "shoal workflow online hello")(online)
     verb(group, "shoal workflow offline hello")(offline)
     verb(group, "shoal workflow delete hello", "shoal workflow delete hello --yes")(delete)

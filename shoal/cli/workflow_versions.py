@@ -26,7 +26,6 @@ from shoal.clients.pages import all_items
 
 
 def add_to(group: typer.Typer) -> None:
-    """Add the verbs to the group `workflow`."""
     verb(group, "shoal workflow versions hello")(versions)
     verb(group, "shoal workflow export hello > hello.yaml")(export)
     verb(

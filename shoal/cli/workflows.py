@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -13,8 +13,8 @@ from model.choices import ReleaseState
 from model.runs.webhooks import PATH
 from service.words import counted
 from service.workflows import apply_operations as applying
+from service.workflows import apply_transaction, listing, requests, workflow_warnings
 from service.workflows import content as workflow_content
-from service.workflows import listing, requests, workflow_warnings
 from service.workflows.typed_names import typed
 from shoal import workflow_files
 from shoal.cli import imports, workflow_folders, workflow_release, workflow_versions
@@ -30,12 +30,8 @@ from shoal.cli.workflow_params import print_globals, print_params
 from shoal.cli.workflow_release import print_firing
 from shoal.clients.pages import all_items
 
-if TYPE_CHECKING:
-    from service.workflows.apply_transaction import SavedWorkflow
-
 
 def add_to(app: typer.Typer) -> None:
-    """Add the group `workflow`."""
     group = new_group(
         app,
         "workflow",
@@ -175,7 +171,7 @@ def _warn(file: str, warnings: Iterable[str]) -> None:
         typer.echo(f"shoal: warning: {file}: {sentence}", err=True)
 
 
-def _print_saved(saved: SavedWorkflow) -> None:
+def _print_saved(saved: apply_transaction.SavedWorkflow) -> None:
     before = saved.release_state_before
     what = f"saved as version {saved.version}" if saved.is_new_version else f"unchanged, version {saved.version}"
     is_switched = before not in (None, saved.release_state)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from typing import ParamSpec, Protocol, TypeVar
 
-from service.byte_stream import StreamOperation
-from service.operation import Operation
+from service import byte_stream
+from service import operation as operations
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -15,10 +15,12 @@ R = TypeVar("R")
 class Client(Protocol):
     """Asks for operations."""
 
-    async def ask(self, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    async def ask(self, operation: operations.Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """The answer of an operation. Raises what the operation raises, and `Unavailable`."""
 
-    def stream(self, operation: StreamOperation[P], *args: P.args, **kwargs: P.kwargs) -> AsyncGenerator[bytes]:
+    def stream(
+        self, operation: byte_stream.StreamOperation[P], *args: P.args, **kwargs: P.kwargs
+    ) -> AsyncGenerator[bytes]:
         """The bytes of a stream; they go on where they stood after a lost connection. Use it in `aclosing`.
 
         Raises what the operation raises, and `Unavailable`.

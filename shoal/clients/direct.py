@@ -26,11 +26,9 @@ class DirectClient:
     caller: Caller
 
     async def ask(self, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """See `Client`."""
         return masked(await operation(Call(self.backend, self.caller, operation), *args, **kwargs))
 
     async def stream(self, operation: StreamOperation[P], *args: P.args, **kwargs: P.kwargs) -> AsyncGenerator[bytes]:
-        """See `Client`."""
         query: StreamQuery = operation.signature.bind(*args, **kwargs).arguments[QUERY]
         source = await operation(Call(self.backend, self.caller, operation), *args, **kwargs)
         async with aclosing(source):

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from service import fields
 from service import paging as pages
 
-if TYPE_CHECKING:
-    from service.fields import Asked
-
 T = TypeVar("T")
-Q = TypeVar("Q", bound="Asked")
+Q = TypeVar("Q", bound="fields.Asked")
 
 EVERYTHING = sys.maxsize
 

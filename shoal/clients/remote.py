@@ -93,7 +93,6 @@ class RemoteClient:
             raise Refused(f"a secret would be sent to {self._server} in clear text; use https://")
 
     async def ask(self, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """See `Client`."""
         request = self._request(operation, *args, **kwargs)
         content = await self._answer(request, operation)
         if operation.answer is None:
@@ -101,7 +100,6 @@ class RemoteClient:
         return cast(R, TypeAdapter(operation.answer).validate_json(content))
 
     async def stream(self, operation: StreamOperation[P], *args: P.args, **kwargs: P.kwargs) -> AsyncGenerator[bytes]:
-        """See `Client`."""
         given = operation.signature.bind(*args, **kwargs).arguments
         query: StreamQuery = given.pop(QUERY)
         offset, end = query.offset or 0, None if query.limit is None else (query.offset or 0) + query.limit

@@ -5,15 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from model.errors import Denied, Refused, ShoalError, Unavailable
 from model.runs.states import WorkflowState
-from service.runs import showing
-
-if TYPE_CHECKING:
-    from service.runs.answers import CommandAnswer, TaskAnswer
-    from shoal.clients.client import Client
+from service.runs import answers, showing
+from shoal.clients.client import Client
 
 T = TypeVar("T")
 
@@ -41,8 +38,8 @@ async def follow_command(
     client: Client,
     command: int,
     *,
-    started: Callable[[CommandAnswer], None] = lambda _fate: None,
-    polled: Callable[[Sequence[TaskAnswer]], None] = lambda _tasks: None,
+    started: Callable[[answers.CommandAnswer], None] = lambda _fate: None,
+    polled: Callable[[Sequence[answers.TaskAnswer]], None] = lambda _tasks: None,
     away: Callable[[Unavailable], None] = lambda _error: None,
 ) -> RunEnd:
     """Wait until the run that a command asks for has ended. Waits for a server that is away.
@@ -57,7 +54,7 @@ async def follow_command(
         Refused: the command became an error command; the sentence is its reason.
         Denied: the server no longer lets us.
     """
-    fate: CommandAnswer | None = None
+    fate: answers.CommandAnswer | None = None
 
     async def read() -> RunEnd | None:
         nonlocal fate

@@ -21,7 +21,6 @@ _DISK = (Measure.DISK, Measure.FREE_DISK, Measure.FREE_FILES)
 
 
 def machine_results(settings: Settings, nodes: Sequence[NodeRow]) -> list[Result]:
-    """All checks of this machine."""
     folders = {settings.data_folder, settings.worker_settings().place}
     limits = settings.worker.load.limits()
     here = [row for row in nodes if row.kind is NodeKind.WORKER and is_here(row.process)]

@@ -75,7 +75,6 @@ class RotatingOutput(LogOutput):
         self._size = os.fstat(self._fd).st_size
 
     def isatty(self) -> bool:
-        """See `LogOutput`."""
         return False
 
     def _make_room(self, size: int) -> None:

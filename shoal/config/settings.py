@@ -156,20 +156,16 @@ class Settings(BaseSettings):
 
     @property
     def log_ca(self) -> Path | None:
-        """The CA of workers that serve their logs by TLS; None = the system's."""
         return self.worker.log_ca
 
     @property
     def reach(self) -> tuple[str, ...]:
-        """Inside hosts and networks to which the API may connect on behalf of its users."""
         return self.api.reach
 
     def in_force(self) -> list[Setting]:
-        """All settings, secrets masked."""
         return settings_of(self)
 
     def named_registry(self) -> str | None:
-        """The registry's URL, if it is set; else the cluster's recorded registry is used."""
         return self.registry_url.get_secret_value() if self.registry_url else None
 
     def joining(self) -> Joining:

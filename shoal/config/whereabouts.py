@@ -67,5 +67,4 @@ def unreadable_whereabouts(folder: Path) -> str | None:
 
 
 def remove_whereabouts(folder: Path) -> None:
-    """Remove the record."""
     (folder / FILE_NAME).unlink(missing_ok=True)

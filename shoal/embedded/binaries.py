@@ -47,7 +47,6 @@ class Installation:
 
     @property
     def postgres(self) -> Path:
-        """The server."""
         return self.bin / "postgres"
 
 

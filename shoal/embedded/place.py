@@ -35,7 +35,6 @@ class Place:
 
     @property
     def log(self) -> Path:
-        """The server's log."""
         return self.folder / "postgres.log"
 
     @property

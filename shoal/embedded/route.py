@@ -34,7 +34,6 @@ def socket_folder(data: Path) -> Path:
 
 
 def remove_link(data: Path) -> None:
-    """Remove the link, if there is one."""
     if not _will_do(data):
         _link_to(data).unlink(missing_ok=True)
 

@@ -49,7 +49,6 @@ class Summary:
         return not self.faults
 
     def lines(self) -> list[str]:
-        """The report for people."""
         proof = self.proof
         verdict = (
             f"✓ every command was handled exactly once: {self.inserted} inserted, {proof.starts_handled} started, "
@@ -69,7 +68,6 @@ class Summary:
         ]
 
     def as_fields(self) -> dict[str, Any]:
-        """The report for programs."""
         return {
             "passed": self.passed,
             "faults": self.faults,

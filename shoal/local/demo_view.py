@@ -45,24 +45,17 @@ class Picture:
 
     @property
     def ended(self) -> int:
-        """The number of runs that have ended."""
         return sum(number for state, number in self.runs.items() if state.is_final)
 
 
 class View(Protocol):
     """A display of the demo."""
 
-    def show(self, picture: Picture) -> None:
-        """Show a new state."""
-        ...
+    def show(self, picture: Picture) -> None: ...
 
-    def say(self, at_s: float, sentence: str) -> None:
-        """Report an event."""
-        ...
+    def say(self, at_s: float, sentence: str) -> None: ...
 
-    def close(self) -> None:
-        """Close the display."""
-        ...
+    def close(self) -> None: ...
 
 
 class PlainView:
@@ -84,7 +77,6 @@ class PlainView:
         self._print(picture.at_s, f"{picture.ended}/{picture.wanted} runs ended, {picture.waiting} wait   {masters}")
 
     def say(self, at_s: float, sentence: str) -> None:
-        """Print the event."""
         self._print(at_s, sentence)
 
     def close(self) -> None:
@@ -104,7 +96,6 @@ class LiveView:
         self._live.start()
 
     def show(self, picture: Picture) -> None:
-        """Redraw it."""
         self._live.update(drawn(picture, self._story))
 
     def say(self, at_s: float, sentence: str) -> None:
@@ -117,7 +108,6 @@ class LiveView:
 
 
 def drawn(picture: Picture, story: Sequence[str]) -> RenderableType:
-    """The picture for a terminal."""
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
     table.add_column("MASTER")
     for title in ("SLOT", "COMMANDS TAKEN", "RUNS OWNED"):

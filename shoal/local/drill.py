@@ -74,7 +74,6 @@ class DrillServer:
 
     @asynccontextmanager
     async def serve(self, socket: Path) -> AsyncIterator[None]:
-        """Serve for the block."""
         socket.unlink(missing_ok=True)  # noqa: ASYNC240 - a local folder
         server = await asyncio.start_unix_server(self._answer, socket, limit=REQUEST_BYTES_MAX)
         socket.chmod(0o600)  # noqa: ASYNC240 - as above

@@ -63,12 +63,10 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """The id of its current process."""
         return self.process.pid
 
     @property
     def runs(self) -> bool:
-        """Whether its process has not ended."""
         return self.process.returncode is None
 
     def send(self, number: signal.Signals) -> None:

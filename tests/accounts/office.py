@@ -25,7 +25,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 PASSWORD = "correct horse"
 ROOT = Caller.of_system_user("root")
-HERE = Visitor("10.0.0.1", "Firefox", "request-1")
+HERE = Visitor(address="10.0.0.1", user_agent="Firefox", request_id="request-1")
 
 
 class Office:
@@ -62,7 +62,7 @@ class Office:
         return await self.ask(ROOT, people.make_login_link, account)
 
     async def log_in(self, name: str = "anna", password: str = PASSWORD, address: str = "10.0.0.1") -> LoggedIn:
-        visitor = Visitor(address, "Firefox", "request-1")
+        visitor = Visitor(address=address, user_agent="Firefox", request_id="request-1")
         return await logins.log_in(self.database, self.passwords, name, password, visitor)
 
     async def session(self, secret: str) -> Caller:

@@ -62,7 +62,9 @@ async def test_a_page_of_definitions_is_read_by_the_key_however_many_there_are(s
     await scene.sql("ANALYZE workflow_definition")
     async with scene.writing() as connection:
         explaining = Explaining(connection)
-        found = await definitions.page(cast(AsyncConnection, explaining), 51, after=10_000, visible=["p1", "p2"])
+        found = await definitions.page(
+            cast(AsyncConnection, explaining), 51, definitions.Wanted(visible=["p1", "p2"]), 10_000
+        )
         assert [found[0].code, len(found)] == [10_004, 51]
     assert "workflow_definition" not in explaining.plan.whole_tables
     assert explaining.plan.read["workflow_definition_pkey"] <= 400

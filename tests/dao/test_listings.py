@@ -7,6 +7,7 @@ import pytest
 from dao.cluster import node_listings, nodes
 from dao.commands import queue_listings
 from dao.run_lists import run_listings as listings
+from dao.run_lists.run_pages import WantedRuns
 from dao.tasks import task_claims
 from dao.tasks.task_claims import Report
 from model.choices import Priority
@@ -67,22 +68,22 @@ async def test_runs_are_listed_newest_first_by_pages_and_filters(scene: Scene) -
     await ended(scene, ids[2], "FAILURE", "0.5 s")
     await scene.sql("UPDATE workflow_instance SET workflow_code = 7 WHERE id = :id", id=ids[4])
     async with scene.database.reading() as connection:
-        page = await listings.runs(connection, 2)
-        rest = await listings.runs(connection, 10, before=page[-1].id)
-        over = await listings.runs(connection, 10, states=[WorkflowState.SUCCESS, WorkflowState.FAILURE])
-        hello = await listings.runs(connection, 10, workflow="hello")
-        both = await listings.runs(connection, 10, workflow="hello", states=[WorkflowState.SUCCESS])
+        page = await listings.runs(connection, WantedRuns(2))
+        rest = await listings.runs(connection, WantedRuns(10, before=page[-1].id))
+        over = await listings.runs(connection, WantedRuns(10, states=[WorkflowState.SUCCESS, WorkflowState.FAILURE]))
+        hello = await listings.runs(connection, WantedRuns(10, workflow="hello"))
+        both = await listings.runs(connection, WantedRuns(10, workflow="hello", states=[WorkflowState.SUCCESS]))
     assert [run.id for run in (*page, *rest)] == list(reversed(ids))
     assert [run.id for run in over] == [ids[2], ids[1]]
     assert [run.id for run in hello] == [ids[3], ids[2], ids[1], ids[0]]
     assert [run.id for run in both] == [ids[1]]
     [success] = both
     assert (success.workflow, success.version, success.state) == ("hello", 1, WorkflowState.SUCCESS)
-    assert (success.priority, success.reason, success.owner) == (Priority.LOW, "so it is", master.address)
+    assert (success.priority, success.reason, success.master) == (Priority.LOW, "so it is", master.address)
     await scene.sql("UPDATE node SET name = 'm1'")
     async with scene.database.reading() as connection:
-        [named] = await listings.runs(connection, 1)
-    assert named.owner == "m1", "its name, if it has one"
+        [named] = await listings.runs(connection, WantedRuns(1))
+    assert named.master == "m1", "its name, if it has one"
     assert (success.took_s, over[0].took_s) == (90, 0.5)
     assert page[0].workflow is None, "its definition is not there"
     assert 0 <= page[0].took_s < 60

@@ -248,7 +248,7 @@ async def test_a_walk_reads_a_bounded_number_of_rows(database: Database, statist
 
 
 async def _runs(connection: AsyncConnection, asked: dict[str, Any]) -> list[listings.Run]:
-    return await listings.runs(connection, 51, **{"children": False, **asked})
+    return await listings.runs(connection, run_pages.WantedRuns(51, **{"children": False, **asked}))
 
 
 async def _run(connection: AsyncConnection, statements: str) -> None:

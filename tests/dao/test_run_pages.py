@@ -99,4 +99,4 @@ async def test_a_page_contains_what_a_plain_query_finds(
 
 
 async def _found(connection: AsyncConnection, limit: int, asked: dict[str, Any]) -> list[int]:
-    return [run.id for run in await listings.wanted_runs(connection, WantedRuns(limit, **asked))]
+    return [run.id for run in await listings.runs(connection, WantedRuns(limit, **asked))]

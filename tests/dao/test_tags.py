@@ -16,5 +16,5 @@ async def test_whatever_a_version_says_is_a_list(scene: Scene, written: str) -> 
         spec=f'{{"tags": {written}}}',
     )
     async with scene.database.reading() as connection:
-        assert len(await definitions.page(connection, 10, tags=["b"])) == ("b" in written)
+        assert len(await definitions.page(connection, 10, definitions.Wanted(tags=["b"]))) == ("b" in written)
         assert len(await definitions.page(connection, 10)) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from dao.run_lists.run_listings import TaskRun
+from dao.runs.rows import TaskRun
 from model.ids import TaskCode, TaskInstanceId
 from model.runs.states import TaskState
 from service.explain.choices import choices_of

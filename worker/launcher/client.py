@@ -320,7 +320,6 @@ class _Zygote:
 
     @property
     def lives(self) -> bool:
-        """Whether it has not ended."""
         try:
             return bool(self.requests.recv(1, socket.MSG_PEEK))
         except BlockingIOError:

@@ -249,7 +249,6 @@ def _become_task(channel: socket.socket, request: Request, task: GivenTask, keep
 
 
 def _why_not(request: Request, error: OSError | ValueError) -> NotStarted:
-    """Why it cannot be started."""
     if not isinstance(error, OSError):  # a NUL byte in an argument or in the environment
         return NotStarted(f'"{request.argv[0]}" cannot be started: {error}')
     if error.errno == errno.E2BIG:

@@ -63,6 +63,5 @@ class GivenTask(NamedTuple):
 
 
 def unread(fd: int) -> int:
-    """The number of bytes in the pipe."""
     (count,) = struct.unpack("i", fcntl.ioctl(fd, termios.FIONREAD, b"\0" * 4))
     return int(count)

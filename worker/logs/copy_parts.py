@@ -57,6 +57,5 @@ class Copying:
         return [self._copies.run, partial(walk_the_store, self._store, self._life)]
 
     async def finish(self) -> None:
-        """See `LogCopies.finish`."""
         if self._copies is not None:
             await self._copies.finish()

@@ -29,17 +29,14 @@ class Measured:
 
     @property
     def has_no_copy(self) -> bool:
-        """Whether there is nothing to copy."""
         return not self.size
 
     @property
     def key(self) -> str:
-        """Of its copy."""
         return self.name.key(self.first)
 
     @property
     def stored(self) -> StoredLog:
-        """Its row."""
         return StoredLog(self.name.task_instance_id, self.size, self.first or None)
 
 

@@ -99,7 +99,6 @@ class LogFile:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The masked secrets."""
         return self._secrets
 
     def masked(self, text: str) -> str:
@@ -107,7 +106,6 @@ class LogFile:
         return self._masking.masked(text)
 
     def last_line(self) -> str:
-        """See `worker/attempts/last_line.py`."""
         self._append(self._masking.finish())
         return last_line_of(self._tail, masked=self.masked)  # colours may have stood in the middle of a secret
 

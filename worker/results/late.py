@@ -45,7 +45,6 @@ class LateResults:
         self._is_failing = False
 
     async def run(self) -> None:
-        """Check forever."""
         while True:
             await asyncio.sleep(CHECK_EVERY_S)
             unreported = self._unreported()

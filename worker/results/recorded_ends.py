@@ -61,7 +61,6 @@ _ABOUT = TypeAdapter(_About)
 
 
 def log_name(task: ClaimedTask) -> LogName:
-    """The name of this attempt's log."""
     return LogName(task.day, task.workflow_code, task.workflow_instance_id, task.id)
 
 

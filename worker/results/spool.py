@@ -132,7 +132,6 @@ class Left:
         _remove(self._path)
 
     def close(self) -> None:
-        """Release it."""
         os.close(self._fd)
 
 

@@ -128,7 +128,19 @@ class MysqlDriver(Driver):
         return found
 
 
-class SqliteDriver(Driver):
+class _InProcessDriver(Driver):
+    """A database inside the process of the task."""
+
+    def without_transaction(self, connection: Connection) -> Connection:
+        """It is so from the beginning."""
+        return connection
+
+    def interrupt(self, raw: Any) -> None:
+        """It ends the statement with an error."""
+        raw.interrupt()
+
+
+class SqliteDriver(_InProcessDriver):
     """Python's driver. Its implicit transactions are disabled here; transactions begin explicitly."""
 
     grammar = grammar.SQLITE
@@ -150,22 +162,14 @@ class SqliteDriver(Driver):
 
         return engine
 
-    def without_transaction(self, connection: Connection) -> Connection:
-        """It is so from the beginning."""
-        return connection
-
-    def interrupt(self, raw: Any) -> None:
-        """It ends the statement with an error."""
-        raw.interrupt()
-
     def run(self, raw: Any, statement: Statement, limit: int) -> Result:
         """As all do; dates and times as SQLite's own functions write them."""
         parts = (Bind(_sqlite(part.value)) if isinstance(part, Bind) else part for part in statement.parts)
         return super().run(raw, Statement(tuple(parts)), limit)
 
 
-class DuckdbDriver(Driver):
-    """DuckDB, inside the process of the task."""
+class DuckdbDriver(_InProcessDriver):
+    """DuckDB."""
 
     grammar = grammar.DUCKDB
     extra = "duckdb"
@@ -179,14 +183,6 @@ class DuckdbDriver(Driver):
         if not self.files.are_anywhere:
             config |= {"enable_external_access": False, "lock_configuration": True}
         return {"config": config}
-
-    def without_transaction(self, connection: Connection) -> Connection:
-        """It is so from the beginning."""
-        return connection
-
-    def interrupt(self, raw: Any) -> None:
-        """It ends the statement with an error."""
-        raw.interrupt()
 
     def run(self, raw: Any, statement: Statement, limit: int) -> Result:
         """As all do. A statement that changes rows returns their number as a table, and so does CREATE TABLE."""

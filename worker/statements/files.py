@@ -26,7 +26,6 @@ class Files:
 
     @property
     def are_anywhere(self) -> bool:
-        """Whether all files are allowed."""
         return self.make_folder is None
 
     def authorize(
@@ -53,5 +52,4 @@ ANYWHERE = Files(None)
 
 
 def files_of(context: TaskContext) -> Files:
-    """The files that one attempt may access."""
     return ANYWHERE if context.local_files else Files(context.make_folder)

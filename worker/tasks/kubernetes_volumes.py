@@ -32,7 +32,6 @@ class Volume(BaseModel):
 
     @property
     def source(self) -> Json:
-        """As the pod names it."""
         if self.claim is not None:
             return {"persistentVolumeClaim": {"claimName": plain(self.claim)}}
         if self.config_map is not None:
@@ -63,7 +62,6 @@ class Toleration(BaseModel):
 
     @property
     def written(self) -> Json:
-        """As the pod names it."""
         said = self.model_dump(exclude_none=True)
         return {name: plain(value) for name, value in said.items()}
 

@@ -40,11 +40,7 @@ class MapReduceTask(Task):
 
     params: Params
 
-    @classmethod
-    def insert(cls, name: str, value: str) -> str:
-        """The value with its place marked: at the beginning of an argument it must not turn the argument into an
-        option."""
-        return mark(name, value)
+    insert = staticmethod(mark)  # at the beginning of an argument it must not turn the argument into an option
 
     async def run(self, context: TaskContext) -> TaskResult:
         """Run the program to its end; a kill also ends its applications on YARN."""

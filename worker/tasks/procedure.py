@@ -48,7 +48,6 @@ class ProcedureTask(Task):
 
     @classmethod
     def prepare(cls) -> None:
-        """Load the drivers."""
         load_drivers()
 
     def data_source(self, values: Mapping[str, str]) -> str:  # noqa: ARG002
@@ -124,5 +123,4 @@ def _typed(argument: ProcedureTask.Argument, place: int) -> object:
 
 
 def _listed(arguments: list[tuple[Bind | str, ...]]) -> list[Bind | str]:
-    """The arguments with commas between them."""
     return list(chain.from_iterable((", ", *each) if place else each for place, each in enumerate(arguments)))

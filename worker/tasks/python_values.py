@@ -41,7 +41,6 @@ class _Literal:
 
     @property
     def is_formatted(self) -> bool:
-        """Whether braces contain expressions."""
         return "f" in self.prefix or "t" in self.prefix
 
 
@@ -97,7 +96,6 @@ class _Writer:
         self._parts: list[str] = []
 
     def written(self) -> str:
-        """The whole script."""
         while self._at < len(self._text):
             self._code()
         return "".join(self._parts)
@@ -232,7 +230,6 @@ class _Writer:
 
 
 def _literal_of(name: str, value: str, type_: ParameterType | None) -> str:
-    """A literal in parentheses."""
     if type_ in (None, ParameterType.VARCHAR) and NUMBER.fullmatch(value):
         return f"({value})"
     if type_ in _NUMBERS or type_ is ParameterType.BOOLEAN:

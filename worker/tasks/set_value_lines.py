@@ -81,7 +81,6 @@ class PrintedValues:
         self._read(data)
 
     def last_line(self) -> str:
-        """The log's."""
         return self._log.last_line()
 
     def outputs(self) -> dict[str, str]:

@@ -22,10 +22,7 @@ class ShellTask(Task):
 
     params: Params
 
-    @classmethod
-    def insert(cls, name: str, value: str) -> str:
-        """The value with its place marked: the form of its reference depends on the quotes around it."""
-        return mark(name, value)
+    insert = staticmethod(mark)  # the form of its reference depends on the quotes around it
 
     async def run(self, context: TaskContext) -> TaskResult:
         """Run the script with the `bash` of the task's PATH. Raises `Refused` for a value that would become code."""

@@ -106,10 +106,7 @@ class SparkTask(Task):
 
     params: Params
 
-    @classmethod
-    def insert(cls, name: str, value: str) -> str:
-        """The value with its place marked: what is safe differs between a script, an argument and a setting."""
-        return mark(name, value)
+    insert = staticmethod(mark)  # what is safe differs between a script, an argument and a setting
 
     async def run(self, context: TaskContext) -> TaskResult:
         """Submit and follow to the end; a kill also ends what runs on a cluster, where Spark supports that."""

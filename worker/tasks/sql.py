@@ -76,7 +76,6 @@ class SqlTask(Task):
 
     @classmethod
     def prepare(cls) -> None:
-        """Load the drivers."""
         load_drivers()
 
     def data_source(self, values: Mapping[str, str]) -> str:

@@ -124,10 +124,7 @@ class WaitTask(Task):
         (kind,) = params.for_.model_fields_set
         return _OF_KIND[kind](params)
 
-    @classmethod
-    def insert(cls, name: str, value: str) -> str:
-        """The value with its place marked: what is safe differs between a script, a request and a path."""
-        return mark(name, value)
+    insert = staticmethod(mark)  # what is safe differs between a script, a request and a path
 
     @property
     def again(self) -> Again:
@@ -210,7 +207,6 @@ class HttpWait(WaitTask):
 
     @classmethod
     def prepare(cls) -> None:
-        """See `HttpTask`."""
         HttpTask.prepare()
 
     async def look(self, context: TaskContext) -> TaskResult:
@@ -230,7 +226,6 @@ class SqlWait(WaitTask):
 
     @classmethod
     def prepare(cls) -> None:
-        """See `SqlTask`."""
         SqlTask.prepare()
 
     def _task(self) -> SqlTask:
@@ -245,7 +240,6 @@ class SqlWait(WaitTask):
         return SqlTask(SqlTask.Params(datasource=referring(given.datasource), sql=sql, limit=1))
 
     def data_source(self, values: Mapping[str, str]) -> str:
-        """The one that it names."""
         return self._task().data_source(values)
 
     async def look(self, context: TaskContext) -> TaskResult:
@@ -270,7 +264,6 @@ class ScriptWait(WaitTask):
     runs_one_process = True
 
     async def look(self, context: TaskContext) -> TaskResult:
-        """Run the script."""
         result = await ShellTask(ShellTask.Params(script=self.params.for_.script or "")).run(context)
         if result.state is TaskState.FAILURE and result.exit_code == NOT_YET_CODE:
             said = context.log.last_line()

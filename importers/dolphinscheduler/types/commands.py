@@ -34,7 +34,6 @@ def datax(step: Step, draft: Draft, context: Context) -> None:
 
 
 def seatunnel(step: Step, draft: Draft, context: Context) -> None:  # noqa: ARG001 - as all conversions
-    """SEATUNNEL."""
     params = step.params
     script = params.text("startupScript", "seatunnel.sh")
     words = [f'"$SEATUNNEL_HOME/bin/{script}"', "--config", "seatunnel.conf"]
@@ -59,7 +58,6 @@ def sqoop(step: Step, draft: Draft, context: Context) -> None:  # noqa: ARG001 -
 
 
 def hive_cli(step: Step, draft: Draft, context: Context) -> None:  # noqa: ARG001 - as all conversions
-    """HIVECLI."""
     params = step.params
     if params.text("hiveCliTaskExecutionType", "SCRIPT").upper() == "FILE":
         draft.about.todo("hiveSqlScript", "its statements are in a file; write them into query.sql")
@@ -69,7 +67,6 @@ def hive_cli(step: Step, draft: Draft, context: Context) -> None:  # noqa: ARG00
 
 
 def flink(step: Step, draft: Draft, context: Context) -> None:
-    """FLINK and FLINK_STREAM."""
     params = step.params
     mode, kind = params.text("deployMode", "local").lower(), program(params, draft.about)
     words = ['"$FLINK_HOME/bin/sql-client.sh"'] if kind == "SQL" else ['"$FLINK_HOME/bin/flink"']
@@ -102,7 +99,6 @@ def flink(step: Step, draft: Draft, context: Context) -> None:
 
 
 def java(step: Step, draft: Draft, context: Context) -> None:
-    """JAVA with a jar."""
     params = step.params
     jar = main_file(params, draft, context)
     if params.text("runType", "JAR").upper() not in ("JAR", "NORMAL_JAR", "FAT_JAR") or jar is None:

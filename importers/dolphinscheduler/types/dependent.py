@@ -18,7 +18,6 @@ _WAITING, _FAILING = "DEPENDENT_FAILURE_WAITING", "DEPENDENT_FAILURE_FAILURE"
 
 
 def dependent(step: Step, draft: Draft, context: Context) -> None:
-    """DEPENDENT."""
     draft.type = "DEPENDENT"
     dependence = step.part("dependence")
     groups = [

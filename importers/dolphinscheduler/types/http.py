@@ -17,7 +17,6 @@ _TIMEOUT_MS = 60_000
 
 
 def http(step: Step, draft: Draft, context: Context) -> None:
-    """HTTP."""
     params = step.params
     draft.type = "HTTP"
     method = params.text("httpMethod") or params.text("httpRequestMethod") or "GET"

@@ -19,7 +19,6 @@ _POLICIES = ("Always", "IfNotPresent", "Never")
 
 
 def kubernetes(step: Step, draft: Draft, context: Context) -> None:
-    """K8S."""
     params = step.params
     draft.type = "K8S"
     made: dict[str, Any] = {"image": params.text("image")}

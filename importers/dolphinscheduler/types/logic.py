@@ -70,13 +70,11 @@ def switch(step: Step, draft: Draft, context: Context) -> None:
 
 
 def sub_process(step: Step, draft: Draft, context: Context) -> None:
-    """SUB_PROCESS and SUB_WORKFLOW."""
     draft.type = "SUB_PROCESS"
     draft.params = _child(step.params, draft, context)
 
 
 def dynamic(step: Step, draft: Draft, context: Context) -> None:
-    """DYNAMIC."""
     params = step.params
     draft.type = "DYNAMIC"
     lists = []

@@ -88,7 +88,6 @@ def spark(step: Step, draft: Draft, context: Context) -> None:
 
 
 def map_reduce(step: Step, draft: Draft, context: Context) -> None:
-    """MR."""
     params = step.params
     draft.type = "MR"
     jar = main_file(params, draft, context)

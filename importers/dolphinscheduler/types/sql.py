@@ -28,7 +28,6 @@ _CALL = re.compile(r"\s*\{?\s*call\s+([\w.$]+)\s*(?:\((.*)\))?\s*\}?\s*;?\s*", r
 
 
 def sql(step: Step, draft: Draft, context: Context) -> None:
-    """SQL."""
     params = step.params
     draft.type = "SQL"
     made: dict[str, Any] = {
