@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from importers.airflow import own_functions, placing
+from importers.airflow.templates import parameter_name
 from importers.airflow.values import (
     Dag,
     Dataset,
@@ -82,8 +83,9 @@ def takes_dag(reader: Reader, node: ast.expr) -> bool:
 def variable(reader: Reader, name: str, default: Any) -> str:
     """A variable of Airflow or of the environment: a parameter."""
     known = default if isinstance(default, str | int | float) and not isinstance(default, bool) else None
-    reader.variables.setdefault(name, None if known is None else str(known))
-    return f"${{{name}}}"
+    made = parameter_name(name)
+    reader.variables.setdefault(made, None if known is None else str(known))
+    return f"${{{made}}}"
 
 
 def _arguments(reader: Reader, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:

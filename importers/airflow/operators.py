@@ -9,7 +9,8 @@ from shlex import quote
 from typing import Any
 
 from importers.airflow import branches, containers, other_dags, python_tasks, sensors
-from importers.airflow.flow import Args, in_quotes, parameter_name, shown
+from importers.airflow.flow import Args, in_quotes, shown
+from importers.airflow.templates import parameter_name
 from importers.airflow.values import Dotted, Label
 from importers.table_names import with_names
 from model.errors import Refused

@@ -11,7 +11,7 @@ from importers.airflow.calls import variable
 from importers.airflow.flow import Args, shown
 from importers.airflow.functions import GIVES, SKIP, VALUE, Script, as_python, pushes, script_of
 from importers.airflow.shims import POKE
-from importers.airflow.templates import NoText
+from importers.airflow.templates import NoText, parameter_name
 from importers.airflow.values import ITEM, Dotted, Function, Operator, Output, Parameter
 from model.errors import Refused
 
@@ -212,7 +212,9 @@ def _params(args: Args) -> dict[str, bool]:
     own, shared = args.given.get("params"), args.flow.dag.given.get("params")
     given = {**(shared if isinstance(shared, dict) else {}), **(own if isinstance(own, dict) else {})}
     values = {name: each.default if isinstance(each, Parameter) else each for name, each in given.items()}
-    return {str(name): isinstance(values.get(name), str) for name in {**args.flow.params, **values}}
+    called = {parameter_name(str(name)) for name in values}
+    others = dict.fromkeys(name for name in args.flow.params if name not in called)
+    return {str(name): isinstance(values.get(name), str) for name in {**others, **values}}
 
 
 def _mapped_by_name(args: Args) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from importers.airflow import dags, operators, python_tasks, unheeded
 from importers.airflow.flow import Args, Flow, minutes, shown
+from importers.airflow.templates import parameter_name
 from importers.airflow.values import Dataset, Dotted, Operator, Output, Parameter, Unknown
 from importers.draft import Draft
 from model.logic.catalog import LOGIC_TYPES, NOT_OF_LOGIC
@@ -165,7 +166,7 @@ def _results(args: Args) -> None:
 def _own_params(args: Args, given: Any) -> None:
     """The params of the task itself."""
     if isinstance(given, dict) and given:
-        own = {str(name): _own_param(args, name, value) for name, value in given.items()}
+        own = {parameter_name(str(name)): _own_param(args, name, value) for name, value in given.items()}
         args.draft.fields["local_params"] = {**own, **args.draft.fields.get("local_params", {})}
         args.flow.templates.params -= own.keys() - args.flow.params.keys()
 

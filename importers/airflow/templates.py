@@ -24,6 +24,7 @@ _GIVEN = r"""\s*['"]([A-Za-z_][\w.-]*)['"]\s*(?:,\s*(?:default(?:_var)?\s*=\s*)?
 """What stands between the brackets of `get`: a name, and perhaps a default."""
 _PARTS = {"year": "yyyy", "month": "M", "day": "d", "hour": "H", "minute": "m", "second": "s"}
 _NAME = r"[A-Za-z_]\w*"
+_KEY = r"""\[['"](\w[\w-]*)['"]\]"""
 _START = (
     r"(?:data_interval_start|logical_date|execution_date|dag_run\.(?:logical_date|execution_date|data_interval_start))"
 )
@@ -103,9 +104,9 @@ class Templates:
             (r"macros\.ds_format\(\s*ds\s*,\s*['\"]%Y-%m-%d['\"]\s*,\s*(['\"])([^'\"]*)\1\s*\)",
              lambda found: self.logical(java_pattern(found[2]))),
             (rf"params\.({_NAME})", self._param),
-            (rf"params\[['\"]({_NAME})['\"]\]", self._param),
+            (rf"params{_KEY}", self._param),
             (rf"params\.get\({_GIVEN}\)", self._param),
-            (rf"dag_run\.conf\[['\"]({_NAME})['\"]\]", self._param),
+            (rf"dag_run\.conf{_KEY}", self._param),
             (rf"dag_run\.conf\.get\({_GIVEN}\)", self._param),
             (rf"dag_run\.conf\.({_NAME})", self._param),
             (r"var\.value\.([\w.]+)", self._variable),
@@ -161,11 +162,12 @@ class Templates:
         return self._of(found[1], f"{java_pattern(found[5]) if found[5] else _DAY}{step}")
 
     def _param(self, found: re.Match[str]) -> str:
-        self.params.add(found[1])
-        self._default(found)
-        return f"${{{found[1]}}}"
+        name = parameter_name(found[1])
+        self.params.add(name)
+        self._default(name, found)
+        return f"${{{name}}}"
 
-    def _default(self, found: re.Match[str]) -> None:
+    def _default(self, name: str, found: re.Match[str]) -> None:
         """Keep the default that a `get` names."""
         if len(found.groups()) < 2 or found[2] is None:
             return
@@ -173,13 +175,14 @@ class Templates:
             default = ast.literal_eval(found[2])
         except (ValueError, SyntaxError):
             raise NoText(f"{{{{ {found[0]} }}}}: the default {found[2]} is not known") from None
-        if self.defaults.setdefault(found[1], str(default)) != str(default):
+        if self.defaults.setdefault(name, str(default)) != str(default):
             raise NoText(f"{{{{ {found[0]} }}}}: it has another default in another place")
 
     def _variable(self, found: re.Match[str]) -> str:
-        self._default(found)
-        self.variables.add(found[1].partition(".")[0] if "json" in found[0] else found[1])
-        return f"${{{found[1]}}}"
+        name = parameter_name(found[1])
+        self._default(name, found)
+        self.variables.add(name.partition(".")[0] if "json" in found[0] else name)
+        return f"${{{name}}}"
 
     def _pulled(self, found: re.Match[str]) -> str:
         given = re.sub(rf"dag_id\s*=\s*['\"]{re.escape(self.dag_id)}['\"]", "", found[1])
@@ -216,9 +219,15 @@ def _step(template: str, timedelta_arguments: str, *, is_back: bool) -> str:
     return f"{days:+d}" if rest == 0 else f"{int(minutes):+d}/24/60"
 
 
+def parameter_name(text: str) -> str:
+    """A name for a parameter that `${...}` can hold, made of any text: others stay as they are written there."""
+    made = re.sub(r"[^A-Za-z0-9_.]", "_", text)
+    return f"_{made}" if made[:1].isdigit() else made
+
+
 def is_path(text: str) -> bool:
     """Whether a key of a result, with the steps into it, can be one here."""
-    return re.fullmatch(r"[A-Za-z_]\w*(?:\.\w+|\[\d+\])*", text) is not None
+    return re.fullmatch(r"[A-Za-z_]\w*(?:\.\w+|\[\d+\])*", text, re.ASCII) is not None
 
 
 def java_pattern(strftime: str) -> str:
