@@ -248,7 +248,7 @@ def test_operators_become_tasks_of_their_kinds() -> None:
         FileSensor(task_id="file", filepath="/srv/{{ ds }}.csv", poke_interval=30, timeout=3600, soft_fail=True)
         KubernetesPodOperator(task_id="pod", image="busybox", cmds=["sh"], arguments=["-c", "echo"],
                               env_vars={"A": "1"}, name="x", namespace="jobs")
-        LatestOnlyOperator(task_id="latest") >> EmptyOperator(task_id="after", trigger_rule=TriggerRule.ALL_DONE)
+        LatestOnlyOperator(task_id="latest") >> EmptyOperator(task_id="after", trigger_rule=TriggerRule.ONE_SUCCESS)
         BashOperator(task_id="sh", bash_command="echo 1", env={"A": "{{ ds }}"}, cwd="/srv",
                      execution_timeout=timedelta(minutes=3), pool="small", pool_slots=2, queue="gpu")
     """))  # fmt: skip
@@ -265,7 +265,7 @@ def test_operators_become_tasks_of_their_kinds() -> None:
         "image": "busybox", "namespace": "jobs", "command": ["sh"], "args": ["-c", "echo"], "env": {"A": "1"},
     }  # fmt: skip
     assert found["latest"].params == {"cases": [{"when": "${system.is_latest} == true", "then": ["after"]}]}
-    assert found["after"].start_when == "all_done"
+    assert found["after"].start_when == "one_success"
     assert found["sh"].params["script"] == f'cd /srv || exit\nexport A="{day}"\necho 1\n'
     assert (found["sh"].timeout, dict(found["sh"].resources), found["sh"].worker_group) == (3, {"small": 2}, "gpu")
     assert list(found["sh"].skip_exit_codes) == [99]

@@ -155,6 +155,23 @@ def test_a_join_of_which_a_part_may_be_skipped_differs(body: str, differs: bool)
     assert any("there it is skipped if one" in each for each in said(found, Grade.CHANGED)) is differs
 
 
+@every(
+    ("rule", "before", "starts", "said_"),
+    [
+        ("all_done", "", "all_success", 'it starts only if "choice" chooses it'),
+        ("none_failed", "", "all_success", 'it starts only if "choice" chooses it'),
+        ("always", "c", "always", 'is skipped if "choice" does not choose it'),
+        ("none_failed", "a", "none_failed", ""),
+        ("one_success", "", "one_success", ""),
+    ],
+)
+def test_a_task_that_is_not_chosen_does_not_start(rule: str, before: str, starts: str, said_: str) -> None:
+    found = in_dag(f"{FORK}    b.trigger_rule = '{rule}'; choice >> [a, b]; [{before}] >> b")
+    assert tasks(found)["b"].start_when == starts
+    spoken = [each for each in said(found, Grade.CHANGED, "b") if "choose" in each]
+    assert [said_ in each for each in spoken] == ([True] if said_ else [])
+
+
 def test_a_short_circuit_skips_there_what_has_a_start_rule_here() -> None:
     found = in_dag("""
         a, b = EmptyOperator(task_id="a"), EmptyOperator(task_id="b", trigger_rule="all_done")
