@@ -118,7 +118,11 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
         case "TaskGroup":
             return placing.group(reader, str(named.get("group_id", given[0] if given else "group")), named)
         case "Dataset" | "Asset" if name := next(filter(None, (*given, named.get("uri"), named.get("name"))), None):
-            return Dataset(str(named.get("name") or named.get("uri") or name))
+            asset = Dataset(str(named.get("name") or named.get("uri") or name))
+            if named.get("watchers"):
+                sentence = "start what it starts by a webhook or a WAIT, or update it in a task"
+                reader.note(node.lineno, f'nothing watches "{asset.name}" here: {sentence}')
+            return asset
         case "AssetAny" | "AssetAll" if (found := Datasets.of(given)) is not None:
             return replace(found, all_of_them=found.all_of_them and function.name == "AssetAll")
         case "DatasetOrTimeSchedule" | "AssetOrTimeSchedule" if isinstance(
