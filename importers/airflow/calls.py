@@ -117,6 +117,8 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
             return given[0]
         case "TaskGroup":
             return placing.group(reader, str(named.get("group_id", given[0] if given else "group")), named)
+        case "Mount" if "docker" in function.path:
+            return {**dict(zip(("target", "source", "type"), given, strict=False)), **named}
         case "Dataset" | "Asset" if name := next(filter(None, (*given, named.get("uri"), named.get("name"))), None):
             asset = Dataset(str(named.get("name") or named.get("uri") or name))
             if named.get("watchers"):
