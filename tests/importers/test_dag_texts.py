@@ -106,6 +106,25 @@ def test_a_group_gives_what_its_function_returns() -> None:
     assert printed(script) == ["[1]"]
 
 
+def test_arrows_lead_to_what_the_function_of_a_group_returns() -> None:
+    found = in_dag("""
+        @task
+        def one(given):
+            return given
+        @task_group
+        def group(given):
+            first = one.override(task_id="a")(given)
+            EmptyOperator(task_id="b")
+            return first, one.override(task_id="c")(first)
+        start = EmptyOperator(task_id="start")
+        first, last = group(5)
+        start >> last >> EmptyOperator(task_id="end")
+    """)
+    assert arrows(found) == {
+        "start": [], "group_a": [], "group_b": [], "group_c": ["group_a", "start"], "end": ["group_c"],
+    }  # fmt: skip
+
+
 def test_a_span_of_airflow_3_has_no_intervals() -> None:
     body = 'BashOperator(task_id="a", bash_command="echo {{ ds }}")'
     given = "schedule=timedelta(hours=1), start_date=datetime(2026, 1, 1), catchup=False"
