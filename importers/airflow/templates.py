@@ -100,9 +100,12 @@ class Templates:
             (rf"({_START}|{_END})\.isoformat\(\)", lambda found: self._moment("end" if "end" in found[1] else "start")),
             (rf"\(?\s*({_START})\s*([+-])\s*macros\.timedelta\(\s*([^()]*?)\s*\)\s*\)?"
              r"\.strftime\(\s*(['\"])([^'\"]*)\4\s*\)", self._shifted),
-            (r"macros\.ds_add\(\s*ds\s*,\s*(-?\d+)\s*\)", lambda found: self.logical(f"{_DAY}{int(found[1]):+d}")),
+            (r"macros\.ds_add\(\s*ds\s*,\s*([+-]?\d+)\s*\)", lambda found: self.logical(f"{_DAY}{int(found[1]):+d}")),
             (r"macros\.ds_format\(\s*ds\s*,\s*['\"]%Y-%m-%d['\"]\s*,\s*(['\"])([^'\"]*)\1\s*\)",
              lambda found: self.logical(java_pattern(found[2]))),
+            (r"macros\.ds_format\(\s*macros\.ds_add\(\s*ds\s*,\s*([+-]?\d+)\s*\)\s*,\s*['\"]%Y-%m-%d['\"]\s*,"
+             r"\s*(['\"])([^'\"]*)\2\s*\)",
+             lambda found: self.logical(f"{java_pattern(found[3])}{int(found[1]):+d}")),
             (rf"params\.({_NAME})", self._param),
             (rf"params{_KEY}", self._param),
             (rf"params\.get\({_GIVEN}\)", self._param),

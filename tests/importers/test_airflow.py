@@ -350,6 +350,10 @@ def test_a_password_is_never_written() -> None:
     [
         ("{{ ds_nodash }}", "$[interval_start(yyyyMMdd)]"),
         ("{{ macros.ds_add(ds, -7) }}", "$[interval_start(yyyy-MM-dd-7)]"),
+        (
+            "{{ macros.ds_format(macros.ds_add(ds, +7), '%Y-%m-%d', '%Y%m') }}",
+            "$[interval_start(yyyyMM+7)]",
+        ),
         ("{{ data_interval_end }}", "${system.interval.end}"),
         ("{{ logical_date.strftime('%Y/%m/%dT%H') }}", "$[interval_start(yyyy/MM/dd'T'HH)]"),
         ("{{ (execution_date - macros.timedelta(hours=3)).strftime('%H') }}", "$[interval_start(HH-180/24/60)]"),
