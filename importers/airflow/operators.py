@@ -11,7 +11,7 @@ from typing import Any
 from importers.airflow import branches, containers, other_dags, python_tasks, sensors
 from importers.airflow.flow import Args, in_quotes, shown
 from importers.airflow.templates import parameter_name
-from importers.airflow.values import Dotted, Label
+from importers.airflow.values import Dotted, Label, Unknown
 from importers.table_names import with_names
 from model.errors import Refused
 from worker.statements.grammar import MYSQL, POSTGRES, SQLITE, STANDARD
@@ -54,7 +54,10 @@ def _element(args: Args, name: str) -> str:
 
 
 def _bash(args: Args) -> None:
-    if isinstance(given := args.given.get("bash_command"), str):
+    given = args.given.get("bash_command")
+    if isinstance(given, Unknown):
+        raise Refused(f"bash_command = {given.text} is not known before it runs")
+    if isinstance(given, str):
         args.given["bash_command"] = _with_own_variables(args, given)
     commands = args.operator.over.get("bash_command")
     if isinstance(commands, list | tuple):

@@ -157,3 +157,10 @@ def test_a_variable_of_bash_is_none_of_the_parameters() -> None:
     found = in_dag(f'BashOperator(task_id="a", bash_command="{command}")', f"{DAILY}, params={{'day': '7'}}")
     script = tasks(found)["a"].params["script"]
     assert script == "day=1; city=2; echo $${day} $${city} ${x} ${day} ${city}\n"
+
+
+def test_a_script_that_is_not_known_fails_until_a_person_writes_it() -> None:
+    found = in_dag("BashOperator(task_id='a', bash_command=script_of('x'), cwd='/srv')")
+    written = found.files["workflows/d.yaml"]
+    assert '"cwd": "/srv"' in written
+    assert written.rstrip().endswith("exit 1")
