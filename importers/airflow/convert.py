@@ -139,6 +139,7 @@ def _content(flow: Flow, options: Options) -> dict[str, Any]:
     dags.convert(flow, is_third=is_third, online=options.online)
     for operator in list(flow.dag.tasks):
         tasks.convert(operator, flow)
+    tasks.unread(flow)
     _after_what_is_used(flow)
     tasks.gated(flow)
     tasks.roots(flow)

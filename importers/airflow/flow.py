@@ -37,6 +37,8 @@ class Flow:
     fields: dict[str, Any] = field(default_factory=dict)
     params: dict[str, Any] = field(default_factory=dict)
     pools: dict[str, int] = field(default_factory=dict)
+    unread: dict[str, dict[Operator, Any]] = field(default_factory=dict)
+    """Names in `default_args` -> the tasks that do not read them, and the value."""
 
     def name_of(self, id_: str) -> str | None:
         """The name of the task with this id."""

@@ -168,7 +168,7 @@ def script(args: Args, ends: Any, outside: dict[str, str] | None = None) -> Scri
         )
     if args.has("python"):
         args.draft.params["interpreter"] = args.text("python")
-    for name in ("system_site_packages", "python_version", "use_dill", "multiple_outputs", "provide_context",
+    for name in ("system_site_packages", "python_version", "use_dill", "multiple_outputs",
                  "show_return_value_in_logs", "do_xcom_push", "expect_airflow",
                  "venv_cache_path"):  # fmt: skip
         args.irrelevant(name)
@@ -204,7 +204,7 @@ def _imported(args: Args, function: Dotted, ends: Any) -> None:
     args.draft.type, args.draft.params = "PYTHON", {"script": "\n".join(parts)}
     sentence = f"the workers' python3 needs {module}; of Airflow's context {name} gets nothing by itself"
     args.draft.about.changed("python_callable", sentence)
-    args.irrelevant("provide_context", "do_xcom_push", "show_return_value_in_logs")
+    args.irrelevant("do_xcom_push", "show_return_value_in_logs")
 
 
 def _params(args: Args) -> dict[str, bool]:

@@ -49,10 +49,19 @@ def convert(operator: Operator, flow: Flow) -> None:
     _fitting(args)
     _results(args)
     for name, value in args.rest().items():
-        if name.startswith("**"):
+        if _is_default(args, name):
+            flow.unread.setdefault(name, {})[operator] = value
+        elif name.startswith("**"):
             draft.about.todo(name, f"line {operator.line}: what {name} gives is not known")
         else:
             draft.about.lost(name, f"line {operator.line}: {name} = {value} has no counterpart")
+
+
+def unread(flow: Flow) -> None:
+    """Report what `default_args` give and none of the tasks reads; Airflow gives it to those that take it."""
+    for name, values in flow.unread.items():
+        if len(values) == len(flow.dag.tasks):
+            flow.about.lost(name, f"default_args: {name} = {next(iter(values.values()))} has no counterpart")
 
 
 def gated(flow: Flow) -> None:

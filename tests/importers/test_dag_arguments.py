@@ -314,3 +314,12 @@ def test_a_schedule_of_times_and_datasets_has_both() -> None:
 def test_datasets_that_are_not_known_are_to_be_done(schedule: str) -> None:
     found = in_dag("EmptyOperator(task_id='a')", f"schedule={schedule}")
     assert any("not known" in each for each in said(found, Grade.TODO))
+
+
+def test_what_no_task_reads_of_the_default_arguments_is_said_once() -> None:
+    found = in_dag(
+        "PostgresOperator(task_id='a', sql='SELECT 1') >> EmptyOperator(task_id='b')",
+        f"{DAILY}, default_args={{'postgres_conn_id': 'dwh', 'colour': 'red', 'provide_context': True}}",
+    )
+    assert said(found, Grade.LOST) == ["default_args: colour = red has no counterpart"]
+    assert tasks(found)["a"].params["datasource"] == "dwh"
