@@ -91,7 +91,11 @@ def variable(reader: Reader, name: str, default: Any) -> str:
 def _arguments(reader: Reader, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
     named: dict[str, Any] = {}
     for each in node.keywords:
-        value = reader.value(each.value)
+        if each.arg == "subdag" and isinstance(each.value, ast.Call):
+            made = reader.value(each.value.func)  # a factory of another file makes a DAG, though it takes a task_id
+            value = reader.value(each.value) if isinstance(made, Function) else reader.unknown(each.value)
+        else:
+            value = reader.value(each.value)
         if each.arg is not None:
             named[each.arg] = value
         elif isinstance(value, dict):

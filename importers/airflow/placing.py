@@ -88,6 +88,8 @@ def _placed(reader: Reader, operator: Operator, uses: Any) -> Operator:
         link(list(dict.fromkeys(operators_in(uses))), operator)
         return operator
     of.add(operator)
+    if operator.id != wanted and operator.function is None:
+        reader.note(operator.line, f'there is another task "{wanted}", which Airflow refuses; this one has a new name')
     operator.group = groups[-1].prefix if groups else ""
     for each in groups:
         each.tasks.append(operator)

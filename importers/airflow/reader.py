@@ -48,6 +48,14 @@ def _spread(parts: list[ast.expr], listed: list[Any] | None) -> list[Any] | None
     return [*listed[:first], listed[first:last], *listed[last:]]
 
 
+def _is_idle(statements: list[ast.stmt]) -> bool:
+    """Whether statements make nothing: they print, change where modules are found, or refuse the whole file."""
+    return all(
+        isinstance(each, ast.Pass | ast.Raise) or (isinstance(each, ast.Expr) and calls.is_harmless(each.value))
+        for each in statements
+    )
+
+
 class Reader:
     """One file.
 
@@ -203,6 +211,8 @@ class Reader:
 
     def _loop(self, target: ast.expr, over: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
         values = self.listed(self.value(over))
+        if values is None and _is_idle([*body, *orelse]):
+            return
         if values is None:
             self.note(over.lineno, f"the loop over {ast.unparse(over)} is not known: what it makes is left out")
             return
@@ -220,9 +230,9 @@ class Reader:
 
     def _if(self, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
         is_true = self.truth(self.value(test))
-        if is_true is None:
+        if is_true is None and not _is_idle([*body, *orelse]):
             self.note(test.lineno, f"whether {ast.unparse(test)} is not known: what depends on it is left out")
-        else:
+        elif is_true is not None:
             self._all(body if is_true else orelse)
 
     # ------------------------------------------------------------------------------------------- expressions

@@ -157,3 +157,36 @@ def test_a_block_ends_where_a_function_returns_or_a_loop_goes_on_inside_of_it() 
     """)
     names = {name: [task.name for task in one.spec.tasks] for name, one in documents(found).items()}
     assert names == {"inner": ["a"], "outer": ["b_e", "d_e", "f"]}
+
+
+@every(
+    "body",
+    [
+        "if secret() not in sys.path:\n    sys.path.insert(0, secret())",
+        "if not Variable.get('on', False):\n    raise ValueError('off')",
+        "for each in names():\n    print(each)",
+    ],
+)
+def test_a_condition_or_loop_that_makes_nothing_needs_no_person(body: str) -> None:
+    assert list(arrows(in_dag(f"{body}\nEmptyOperator(task_id='a')", before="import sys"))) == ["a"]
+
+
+def test_a_task_id_that_stands_twice_is_said() -> None:
+    found = in_dag("EmptyOperator(task_id='a')\nEmptyOperator(task_id='a')")
+    assert any('there is another task "a"' in each for each in said(found, Grade.TODO))
+
+
+def test_a_part_that_another_file_makes_is_one_task() -> None:
+    found = in_dag(
+        "SubDagOperator(task_id='a', subdag=made_elsewhere(parent_dag_name='d', task_id='a'))",
+        before="from airflow.operators.subdag import SubDagOperator\nfrom parts import made_elsewhere",
+    )
+    assert [task for _, _, task in found.report.subjects if task] == ["a"]
+
+
+def test_what_is_said_of_a_dag_stands_in_one_place() -> None:
+    found = imported(
+        "".join(f"with DAG('{name}', schedule='@once'):\n    EmptyOperator(task_id='a')\n" for name in "xy")
+    )
+    heads = [line for line in found.files["import-report.md"].splitlines() if line.startswith("## ")]
+    assert heads == ["## x", "## y", "## Files"]
