@@ -149,6 +149,10 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
             return named
         case "Label" | "EdgeModifier":
             return Label()
+        case "MultipleCronTriggerTimetable" if "interval" not in named and given:
+            zone = named.get("timezone", "UTC")
+            if all(isinstance(each, str) for each in (*given, zone)):
+                return Timetable(given[0], zone, intervals=False, others=tuple(given[1:]))
         case "CronTriggerTimetable" | "CronDataIntervalTimetable" if "interval" not in named:
             cron, zone = [*given, named.get("cron")][0], [*given, None, None][1] or named.get("timezone")
             zone = "UTC" if isinstance(zone, Dotted) and zone.name.lower() == "utc" else zone

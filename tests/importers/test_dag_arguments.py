@@ -323,3 +323,15 @@ def test_what_no_task_reads_of_the_default_arguments_is_said_once() -> None:
     )
     assert said(found, Grade.LOST) == ["default_args: colour = red has no counterpart"]
     assert tasks(found)["a"].params["datasource"] == "dwh"
+
+
+def test_a_timetable_of_several_expressions_is_a_schedule_for_each() -> None:
+    found = in_dag(
+        "BashOperator(task_id='a', bash_command='echo {{ ds }}')",
+        "schedule=MultipleCronTriggerTimetable('0 6 * * *', '30 8 * * 1', timezone='Asia/Tokyo'), catchup=False",
+        before="from airflow.timetables.trigger import MultipleCronTriggerTimetable",
+    )
+    document = workflow(found)
+    assert [each.cron for each in document.schedules] == ["0 6 * * *", "30 8 * * 1"]
+    assert document.spec.time_zone == "Asia/Tokyo"
+    assert tasks(found)["a"].params["script"] == "echo $[yyyy-MM-dd]\n"
