@@ -10,6 +10,7 @@ from importers.airflow.values import Dotted, Operator
 Origins = dict[Operator, frozenset[Operator]]
 _ALL = ("all_success", "all_done_setup_success")
 _ONE = ("none_failed_min_one_success", "none_failed_or_skipped", "one_success")
+_AFTER_FAILURES = ("all_done", "one_success", "one_failed", "all_failed", "always")
 _STARTS_UNCHOSEN = ("none_failed", "all_done", "always")
 """The start rules by which a task starts after a SWITCH that chose others."""
 _CIRCUITS = ("ShortCircuitOperator", "@task.short_circuit")
@@ -20,6 +21,9 @@ def say(flow: Flow) -> None:
     for operator in flow.dag.tasks:
         if _chooses(flow, operator):
             _unchosen(flow, operator)
+    if any(draft.fields.get("start_when") in _AFTER_FAILURES for draft in flow.drafts.values()):
+        sentence = "a run in which a task fails is FAILURE here, whatever follows that; there its last tasks decide"
+        flow.about.changed("trigger_rule", sentence)
     origins = _origins(flow)
     for operator in flow.dag.tasks:
         if _rule(flow, operator) == "all_success" and len(set(_before(flow, operator, origins))) > 1:

@@ -335,3 +335,10 @@ def test_a_timetable_of_several_expressions_is_a_schedule_for_each() -> None:
     assert [each.cron for each in document.schedules] == ["0 6 * * *", "30 8 * * 1"]
     assert document.spec.time_zone == "Asia/Tokyo"
     assert tasks(found)["a"].params["script"] == "echo $[yyyy-MM-dd]\n"
+
+
+@every(("rule", "differs"), [("one_failed", True), ("all_done", True), ("none_failed", False)])
+def test_a_run_with_a_failed_task_is_told_to_fail_here(rule: str, differs: bool) -> None:
+    found = in_dag(f"EmptyOperator(task_id='a') >> EmptyOperator(task_id='b', trigger_rule='{rule}')")
+    told = [each for each in said(found, Grade.CHANGED, "") if "is FAILURE here" in each]
+    assert len(told) == differs
