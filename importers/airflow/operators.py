@@ -8,7 +8,7 @@ from collections.abc import Callable
 from shlex import quote
 from typing import Any
 
-from importers.airflow import branches, containers, other_dags, python_tasks, sensors
+from importers.airflow import branches, containers, other_dags, python_tasks, responses, sensors
 from importers.airflow.flow import Args, in_quotes, shown
 from importers.airflow.templates import parameter_name
 from importers.airflow.values import Dotted, Label, Unknown
@@ -104,14 +104,13 @@ def _script(args: Args, command: str) -> str | dict[str, str]:
         return {"file": file}
     head = [f"cd {quote(args.text('cwd'))} || exit"] if args.has("cwd") else []
     head += [f'export {name}="{in_quotes(value)}"' for name, value in args.mapping("env").items()]
+    if re.fullmatch(r"\$\{[^}]+\}", command.strip()):
+        sentence = "a result of another task is no script here: values are never run as code"
+        args.draft.about.todo("bash_command", sentence)
     if args.flow.is_pulled(args.operator):
         args.draft.about.changed("do_xcom_push", "its last line is passed on as return_value by a line of the script")
         body = ["set -o pipefail", "last=$( (", command.rstrip("\n"), ") | tee /dev/stderr | tail -n 1) || exit"]
         return "\n".join([*head, *body, 'echo "#{setValue(return_value=$last)}"', ""])
-    if re.fullmatch(r"\$\{[^}]+\}", command.strip()):
-        args.draft.about.todo(
-            "bash_command", "a result of another task is no script here: values are never run as code"
-        )
     return "\n".join([*head, command.strip("\n")]) + "\n"
 
 
@@ -159,6 +158,8 @@ def _statement(args: Args, given: Any) -> Any:
 def _http(args: Args) -> None:
     args.draft.type = "HTTP"
     args.draft.params = _request(args)
+    if args.flow.is_pulled(args.operator) and (path := responses.path_of(args.operator)) is not None:
+        args.draft.params["outputs"] = {"return_value": path}
     args.irrelevant("log_response", "response_filter", "extra_options", "auth_type", "tcp_keep_alive")
 
 
@@ -261,7 +262,7 @@ OPERATORS: dict[str, Convert] = {
     **dict.fromkeys(("ShortCircuitOperator", "@task.short_circuit"), branches.short_circuit),
     "LatestOnlyOperator": _latest,
     **dict.fromkeys(_SQL_CONNECTIONS, _sql),
-    **dict.fromkeys(("HttpOperator", "SimpleHttpOperator"), _http),
+    **dict.fromkeys(responses.REQUESTS, _http),
     "ExternalTaskSensor": sensors.external_task,
     "ExternalTaskMarker": other_dags.marker,
     "TriggerDagRunOperator": other_dags.trigger,

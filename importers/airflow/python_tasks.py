@@ -7,6 +7,7 @@ import re
 from datetime import datetime
 from typing import Any
 
+from importers.airflow import responses
 from importers.airflow.calls import variable
 from importers.airflow.flow import Args, shown
 from importers.airflow.functions import GIVES, SKIP, VALUE, Script, as_python, pushes, script_of
@@ -226,6 +227,8 @@ def _result(args: Args, output: Output) -> str:
     """A result of another task, as an expression of Python: what a function gave is JSON, all else is text."""
     if output.of is _EACH:
         return _element(args, output.path.partition(".")[2])
+    if responses.path_of(output.of) is not None:
+        return f'json.loads("{args.flow.output(output)}")'
     if not is_of_python(output.of) and output.of is not ITEM:
         return repr(args.flow.output(output))
     key, *steps = re.findall(r"[^.\[\]]+", output.path)

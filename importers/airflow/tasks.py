@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from importers.airflow import dags, operators, python_tasks, unheeded
+from importers.airflow import dags, operators, python_tasks, responses, unheeded
 from importers.airflow.flow import Args, Flow, minutes, shown
 from importers.airflow.templates import parameter_name
 from importers.airflow.values import Dataset, Dotted, Operator, Output, Parameter, Unknown
@@ -165,7 +165,8 @@ def _results(args: Args) -> None:
         return
     if args.draft.type == "PYTHON":  # it may push others
         keys &= {"return_value"}
-    keys -= {"return_value"} if args.operator.kind in ("BashOperator", "@task.bash") else set()
+    is_given = args.operator.kind in ("BashOperator", "@task.bash") or responses.path_of(args.operator) is not None
+    keys -= {"return_value"} if is_given else set()
     for key in sorted(keys):
         more = ": the columns of its first row are results, by their names" if args.draft.type == "SQL" else ""
         sentence = f"its result {key} is used, and a {args.draft.type} task gives none of that name{more}"
