@@ -97,7 +97,7 @@ class Templates:
             (rf"({_START}|{_END})\.strftime\(\s*(['\"])([^'\"]*)\2\s*\)", self._strftime),
             (rf"({_START}|{_END})\.(?:to_date_string|date)\(\)", lambda found: self._of(found[1], _DAY)),
             (rf"({_START}|{_END})\.({'|'.join(_PARTS)})", lambda found: self._of(found[1], _PARTS[found[2]])),
-            (rf"({_START}|{_END})\.isoformat\(\)", lambda found: self._moment("end" if "end" in found[1] else "start")),
+            (rf"({_START}|{_END})\.isoformat\(\)", lambda found: self._moment_of(found[1])),
             (rf"\(?\s*({_START})\s*([+-])\s*macros\.timedelta\(\s*([^()]*?)\s*\)\s*\)?"
              r"\.strftime\(\s*(['\"])([^'\"]*)\4\s*\)", self._shifted),
             (r"macros\.ds_add\(\s*ds\s*,\s*([+-]?\d+)\s*\)", lambda found: self.logical(f"{_DAY}{int(found[1]):+d}")),
@@ -142,6 +142,9 @@ class Templates:
             return f"${{system.interval.{which}}}"
         return f"$[{_DAY}]T$[{_TIME}]"
 
+    def _moment_of(self, moment: str) -> str:
+        return self._moment("end" if re.fullmatch(_END, moment) else "start")
+
     def _end(self, pattern: str) -> str:
         self.uses_days = True
         return f"$[interval_end({pattern})]" if self.intervals else f"$[{pattern}]"
@@ -151,7 +154,7 @@ class Templates:
 
     def _filtered(self, found: re.Match[str]) -> str:
         if found[2] == "ts":
-            return self._moment("end" if re.fullmatch(_END, found[1]) else "start")
+            return self._moment_of(found[1])
         return self._of(found[1], _DAY if found[2] == "ds" else _COMPACT)
 
     def _strftime(self, found: re.Match[str]) -> str:
@@ -239,5 +242,5 @@ def java_pattern(strftime: str) -> str:
     for sign, letter, plain in re.findall(r"(%)(-?[A-Za-z%])|([^%])", strftime):
         if sign and letter not in _STRFTIME:
             raise NoText(f'"%{letter}" of a date has no counterpart here')
-        made += _STRFTIME[letter] if sign else f"'{plain}'" if plain.isalpha() else plain
+        made += _STRFTIME[letter] if sign else f"'{plain}'" if plain.isalnum() else plain
     return made.replace("''", "")

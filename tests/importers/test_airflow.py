@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from textwrap import dedent
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -11,6 +13,7 @@ from importers.airflow.convert import Options, import_dags
 from importers.airflow.templates import NoText, Templates, java_pattern
 from importers.imported import Imported
 from importers.report import Grade
+from model.time.time_expressions import time_expression
 from tests.every import every
 from tests.importers.exports import TYPES, documents, said
 
@@ -358,6 +361,8 @@ def test_a_password_is_never_written() -> None:
         ("{{ logical_date.strftime('%Y/%m/%dT%H') }}", "$[interval_start(yyyy/MM/dd'T'HH)]"),
         ("{{ (execution_date - macros.timedelta(hours=3)).strftime('%H') }}", "$[interval_start(HH-180/24/60)]"),
         ("{{ data_interval_end | ds }}", "$[interval_end(yyyy-MM-dd)]"),
+        ("{{ execution_date.strftime('%Y-%m-01') }}", "$[interval_start(yyyy-MM-'01')]"),
+        ("{{ next_execution_date.isoformat() }}", "${system.interval.end}"),
         ("{{ ti.xcom_pull(task_ids='g.a', key='rows') }}", "${g_a.rows}"),
         ("{{ ti.xcom_pull('g.a') }}", "${g_a.return_value}"),
         ("{# a note #}{{ dag.dag_id }}", "d"),
@@ -374,3 +379,9 @@ def test_a_template_becomes_a_text(template: str, text: str) -> None:
 def test_a_date_pattern_without_a_counterpart_is_refused() -> None:
     with pytest.raises(NoText, match='"%U"'):
         java_pattern("%Y-%U")
+
+
+@every("pattern", ["%Y-%m-01", "%Y-%m-%dT%H:00:00+00:00", "hour-1 %H", "%Y%m01"])
+def test_a_digit_of_a_pattern_is_no_span_of_time(pattern: str) -> None:
+    at = datetime(2026, 3, 1, 5, tzinfo=UTC)
+    assert time_expression(java_pattern(pattern), at, ZoneInfo("UTC")) == at.strftime(pattern)
