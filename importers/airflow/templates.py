@@ -31,6 +31,8 @@ _START = (
 _END = r"(?:data_interval_end|next_execution_date|dag_run\.data_interval_end)"
 _STRFTIME = {"Y": "yyyy", "m": "MM", "d": "dd", "H": "HH", "M": "mm", "S": "ss", "y": "yy", "B": "MMMM", "b": "MMM",
              "A": "EEEE", "a": "EEE"}  # fmt: skip
+_PENDULUM = {"YYYY": "Y", "MM": "m", "DD": "d", "HH": "H", "mm": "M", "ss": "S", "YY": "y", "MMMM": "B", "MMM": "b",
+             "dddd": "A", "ddd": "a"}  # fmt: skip
 _DAY, _COMPACT, _TIME = "yyyy-MM-dd", "yyyyMMdd", "HH:mm:ss"
 
 
@@ -98,7 +100,12 @@ class Templates:
             (rf"({_START}|{_END})\.(?:to_date_string|date)\(\)", lambda found: self._of(found[1], _DAY)),
             (rf"({_START}|{_END})\.({'|'.join(_PARTS)})", lambda found: self._of(found[1], _PARTS[found[2]])),
             (rf"({_START}|{_END})\.isoformat\(\)", lambda found: self._moment_of(found[1])),
-            (rf"\(?\s*({_START})\s*([+-])\s*macros\.timedelta\(\s*([^()]*?)\s*\)\s*\)?"
+            (rf"({_START}|{_END})\.format\(\s*(['\"])([^'\"]*)\2\s*\)",
+             lambda found: self._of(found[1], java_pattern(_of_pendulum(found[3])))),
+            (r"ds\.replace\(\s*(['\"])-\1\s*,\s*(['\"])([^'\"\w]*)\2\s*\)",
+             lambda found: self.logical(f"yyyy{found[3]}MM{found[3]}dd")),
+            (r"ds\[0?:([47])\]", lambda found: self.logical("yyyy" if found[1] == "4" else "yyyy-MM")),
+            (rf"\(?\s*({_START}|{_END})\s*([+-])\s*macros\.timedelta\(\s*([^()]*?)\s*\)\s*\)?"
              r"\.strftime\(\s*(['\"])([^'\"]*)\4\s*\)", self._shifted),
             (r"macros\.ds_add\(\s*ds\s*,\s*([+-]?\d+)\s*\)", lambda found: self.logical(f"{_DAY}{int(found[1]):+d}")),
             (r"macros\.ds_format\(\s*ds\s*,\s*['\"]%Y-%m-%d['\"]\s*,\s*(['\"])([^'\"]*)\1\s*\)",
@@ -161,7 +168,7 @@ class Templates:
         return self._of(found[1], java_pattern(found[3]))
 
     def _shifted(self, found: re.Match[str]) -> str:
-        return self.logical(f"{java_pattern(found[5])}{_step(found[0], found[3], is_back=found[2] == '-')}")
+        return self._of(found[1], f"{java_pattern(found[5])}{_step(found[0], found[3], is_back=found[2] == '-')}")
 
     def _moved(self, found: re.Match[str]) -> str:
         step = _step(found[0], found[3], is_back=found[2] == "subtract")
@@ -234,6 +241,20 @@ def parameter_name(text: str) -> str:
 def is_path(text: str) -> bool:
     """Whether a key of a result, with the steps into it, can be one here."""
     return re.fullmatch(r"[A-Za-z_]\w*(?:\.\w+|\[\d+\])*", text, re.ASCII) is not None
+
+
+def _of_pendulum(pattern: str) -> str:
+    """The pattern of `strftime` for one of pendulum. Raises `NoText`."""
+    if "[" in pattern or "\\" in pattern:
+        raise NoText(f'"{pattern}" has letters that are none of a date, and no counterpart here')
+    made = ""
+    for word, plain in re.findall(r"([A-SU-Za-z]+)|([^A-SU-Za-z]+)", pattern):
+        for part in re.findall(r"(.)(\1*)", word):
+            if (letter := _PENDULUM.get("".join(part))) is None:
+                raise NoText(f'"{word}" of a date has no counterpart here')
+            made += f"%{letter}"
+        made += plain.replace("%", "%%")
+    return made
 
 
 def java_pattern(strftime: str) -> str:
