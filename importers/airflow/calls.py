@@ -190,9 +190,9 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
             if name != "str" and any(map(reader.is_told, given)):
                 return reader.unknown(node)
             return _made(reader, node, _KNOWN[name], given, named)
-    if placing.is_class(function.path) and ("task_id" in named or function.path.startswith(("airflow", "astronomer"))):
-        return placing.operator(reader, node, function, named)
-    if "task_id" in named:
+    is_near = bool(reader.current) and function.path.endswith(("Operator", "Sensor"))
+    is_known = function.path.startswith(("airflow", "astronomer")) or is_near
+    if "task_id" in named or (is_known and placing.is_class(function.path)):
         return placing.operator(reader, node, function, named)
     return reader.unknown(node)
 

@@ -41,12 +41,17 @@ def convert(args: Args) -> None:
         args.given |= {name: _element(args, name) for name in args.operator.over}
     if known is None:
         sentence = f"line {args.operator.line}: {kind} has no counterpart; write it as a SHELL or PYTHON task"
-        args.draft.cannot(sentence, args.rest())
+        args.draft.cannot(sentence, _left(args))
         return
     try:
         known(args)
     except Refused as error:
-        args.draft.cannot(f"line {args.operator.line}: {kind}: {error}", args.rest())
+        args.draft.cannot(f"line {args.operator.line}: {kind}: {error}", _left(args))
+
+
+def _left(args: Args) -> dict[str, Any]:
+    """All arguments that nothing here has read, for a person: also the lists of a mapped task."""
+    return {**args.rest(), **({"expand": shown(args.operator.over)} if args.operator.over else {})}
 
 
 def _element(args: Args, name: str) -> str:

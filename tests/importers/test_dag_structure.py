@@ -190,3 +190,17 @@ def test_what_is_said_of_a_dag_stands_in_one_place() -> None:
     )
     heads = [line for line in found.files["import-report.md"].splitlines() if line.startswith("## ")]
     assert heads == ["## x", "## y", "## Files"]
+
+
+def test_an_operator_of_another_module_is_a_task_without_a_task_id_too() -> None:
+    found = in_dag("found = ListenOperator(queue='q')", before="from team.tasks import ListenOperator")
+    assert [task for _, _, task in found.report.subjects if task] == ["ListenOperator"]
+    assert any("ListenOperator has no counterpart" in each for each in said(found, Grade.TODO))
+
+
+def test_the_lists_of_a_mapped_task_that_a_person_has_to_write_are_shown() -> None:
+    found = in_dag(
+        "CopyOperator.partial(task_id='a', bucket='b').expand_kwargs([{'path': '/srv/one.csv'}])",
+        before="from team.tasks import CopyOperator",
+    )
+    assert "/srv/one.csv" in found.files["workflows/d.yaml"]
