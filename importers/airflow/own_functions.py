@@ -50,7 +50,8 @@ def called(reader: Reader, node: ast.Call, function: Function, given: list[Any],
 
 def _group(reader: Reader, function: Function, arguments: Mapping[str, Any]) -> Group:
     """The tasks that a function makes for a group. What it returns stands for it, also where arrows are drawn."""
-    group = placing.group(reader, str(function.given.get("group_id", function.node.name)), function.given)
+    name = str(function.given.get("group_id", function.node.name))
+    group = placing.group(reader, name, function.given, may_repeat=True)
     reader.groups.append(group)
     group.value = reader.inlined(function, arguments)
     reader.groups.pop()

@@ -204,3 +204,13 @@ def test_the_lists_of_a_mapped_task_that_a_person_has_to_write_are_shown() -> No
         before="from team.tasks import CopyOperator",
     )
     assert "/srv/one.csv" in found.files["workflows/d.yaml"]
+
+
+def test_a_group_that_is_made_twice_has_a_number_the_second_time() -> None:
+    found = in_dag("""
+        @task_group
+        def pair():
+            EmptyOperator(task_id="a") >> EmptyOperator(task_id="b")
+        pair() >> pair()
+    """)
+    assert arrows(found) == {"pair_a": [], "pair_b": ["pair_a"], "pair__1_a": ["pair_b"], "pair__1_b": ["pair__1_a"]}
