@@ -119,7 +119,7 @@ class Reader:
                     self._bind(each.asname or each.name, Dotted(f"{module or ''}.{each.name}"))
             case ast.Assign(targets, value):
                 found = self.value(value)
-                if isinstance(found, Unknown) and calls.takes_dag(self, value):
+                if isinstance(found, Unknown) and (calls.takes_dag(self, value) or self._is_for_itself(targets, value)):
                     self.note(node.lineno, f"what {found.text} makes is not known")
                 for target in targets:
                     self.assign(target, found)
@@ -155,6 +155,14 @@ class Reader:
                 self.note(node.lineno, f"a {word} is not followed: what it makes is left out")
             case ast.AsyncFunctionDef(name, decorator_list=[_, *_]):
                 self.note(node.lineno, f"the function {name} is async, which is not followed")
+
+    def _is_for_itself(self, targets: list[ast.expr], value: ast.expr) -> bool:
+        """Whether a call in a DAG has a result that the file never reads: it is there for what it makes."""
+        names = [each.id for each in targets if isinstance(each, ast.Name)]
+        if not self.current or len(names) < len(targets) or calls.is_harmless(value):
+            return False
+        loads = (each for each in ast.walk(self.tree) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load))
+        return not any(each.id in names for each in loads)
 
     def _bind(self, name: str, value: Any) -> None:
         self._scopes[-1][name] = value

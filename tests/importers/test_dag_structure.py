@@ -45,6 +45,7 @@ def test_what_loops_and_comprehensions_make_is_there(body: str, names: list[str]
 @every(
     ("body", "said_"),
     [
+        ("made = parts_of('x')\nEmptyOperator(task_id='a')", "what parts_of('x') makes is not known"),
         ("chain(EmptyOperator(task_id='a'), secret())", "the arrows to and from secret() are left out"),
         ("EmptyOperator(task_id='a').set_upstream(secret())", "the arrows to and from secret() are left out"),
         ("made = {x: EmptyOperator(task_id=x) for x in names()}\nEmptyOperator(task_id='a')", "names() is not known"),
@@ -165,6 +166,7 @@ def test_a_block_ends_where_a_function_returns_or_a_loop_goes_on_inside_of_it() 
         "if secret() not in sys.path:\n    sys.path.insert(0, secret())",
         "if not Variable.get('on', False):\n    raise ValueError('off')",
         "for each in names():\n    print(each)",
+        "given = settings()\nprint(given)",
     ],
 )
 def test_a_condition_or_loop_that_makes_nothing_needs_no_person(body: str) -> None:
