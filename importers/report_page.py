@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 
 from importers.report import Grade, Line, Report
 from service.words import counted, plain
@@ -52,7 +51,10 @@ def _todo(report: Report) -> Iterator[str]:
 
 
 def _workflows(report: Report) -> Iterator[str]:
-    for (file, workflow), lines in groupby(report.lines(), key=lambda line: (line.file, line.workflow)):
+    found: dict[tuple[str, str], list[Line]] = {}
+    for line in report.lines():
+        found.setdefault((line.file, line.workflow), []).append(line)
+    for (file, workflow), lines in found.items():
         yield ""
         yield f"## {_cell(workflow)}" if workflow else f"## All of {_cell(file)}"
         yield ""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from importers.airflow import own_functions, placing
+from importers.airflow.templates import parameter_name
 from importers.airflow.values import (
     Dag,
     Dataset,
@@ -82,14 +83,19 @@ def takes_dag(reader: Reader, node: ast.expr) -> bool:
 def variable(reader: Reader, name: str, default: Any) -> str:
     """A variable of Airflow or of the environment: a parameter."""
     known = default if isinstance(default, str | int | float) and not isinstance(default, bool) else None
-    reader.variables.setdefault(name, None if known is None else str(known))
-    return f"${{{name}}}"
+    made = parameter_name(name)
+    reader.variables.setdefault(made, None if known is None else str(known))
+    return f"${{{made}}}"
 
 
 def _arguments(reader: Reader, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
     named: dict[str, Any] = {}
     for each in node.keywords:
-        value = reader.value(each.value)
+        if each.arg == "subdag" and isinstance(each.value, ast.Call):
+            made = reader.value(each.value.func)  # a factory of another file makes a DAG, though it takes a task_id
+            value = reader.value(each.value) if isinstance(made, Function) else reader.unknown(each.value)
+        else:
+            value = reader.value(each.value)
         if each.arg is not None:
             named[each.arg] = value
         elif isinstance(value, dict):
@@ -115,8 +121,14 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
             return given[0]
         case "TaskGroup":
             return placing.group(reader, str(named.get("group_id", given[0] if given else "group")), named)
+        case "Mount" if "docker" in function.path:
+            return {**dict(zip(("target", "source", "type"), given, strict=False)), **named}
         case "Dataset" | "Asset" if name := next(filter(None, (*given, named.get("uri"), named.get("name"))), None):
-            return Dataset(str(named.get("name") or named.get("uri") or name))
+            asset = Dataset(str(named.get("name") or named.get("uri") or name))
+            if named.get("watchers"):
+                sentence = "start what it starts by a webhook or a WAIT, or update it in a task"
+                reader.note(node.lineno, f'nothing watches "{asset.name}" here: {sentence}')
+            return asset
         case "AssetAny" | "AssetAll" if (found := Datasets.of(given)) is not None:
             return replace(found, all_of_them=found.all_of_them and function.name == "AssetAll")
         case "DatasetOrTimeSchedule" | "AssetOrTimeSchedule" if isinstance(
@@ -137,6 +149,10 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
             return named
         case "Label" | "EdgeModifier":
             return Label()
+        case "MultipleCronTriggerTimetable" if "interval" not in named and given:
+            zone = named.get("timezone", "UTC")
+            if all(isinstance(each, str) for each in (*given, zone)):
+                return Timetable(given[0], zone, intervals=False, others=tuple(given[1:]))
         case "CronTriggerTimetable" | "CronDataIntervalTimetable" if "interval" not in named:
             cron, zone = [*given, named.get("cron")][0], [*given, None, None][1] or named.get("timezone")
             zone = "UTC" if isinstance(zone, Dotted) and zone.name.lower() == "utc" else zone
@@ -174,9 +190,9 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
             if name != "str" and any(map(reader.is_told, given)):
                 return reader.unknown(node)
             return _made(reader, node, _KNOWN[name], given, named)
-    if placing.is_class(function.path) and ("task_id" in named or function.path.startswith(("airflow", "astronomer"))):
-        return placing.operator(reader, node, function, named)
-    if "task_id" in named:
+    is_near = bool(reader.current) and function.path.endswith(("Operator", "Sensor"))
+    is_known = function.path.startswith(("airflow", "astronomer")) or is_near
+    if "task_id" in named or (is_known and placing.is_class(function.path)):
         return placing.operator(reader, node, function, named)
     return reader.unknown(node)
 

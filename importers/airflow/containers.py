@@ -9,6 +9,10 @@ from typing import Any
 
 from importers.airflow.flow import Args, in_quotes, shown
 
+_OF_DOCKER = {"network_mode": "--network", "working_dir": "--workdir", "user": "--user",
+              "mem_limit": "--memory", "cpus": "--cpus", "shm_size": "--shm-size",
+              "container_name": "--name", "hostname": "--hostname"}  # fmt: skip
+"""Arguments of a DockerOperator -> options of `docker run`."""
 _ENTRY = {"name", "value"}
 _OF_MOUNTS = {"name", "mount_path", "sub_path", "read_only"}
 _OF_SECRETS = ("Secret", "V1SecretVolumeSource")
@@ -153,16 +157,42 @@ def _mappings(args: Args, name: str) -> list[dict[str, Any]]:
 
 
 def docker(args: Args) -> None:
-    words = ["docker", "run", "--rm"]
-    words += [word for name, value in args.mapping("environment").items() for word in ("-e", f"{name}={value}")]
-    if args.has("network_mode"):
-        words += ["--network", args.text("network_mode")]
-    command = args.known("command", [])
-    inner = split(args.written("command", command)) if isinstance(command, str) else args.texts("command")
-    script = " ".join([*(quote(each) for each in words), quote(args.text("image")), *(_quoted(each) for each in inner)])
+    host = args.text("docker_url")
+    words = ["docker", *(["--host", host] if host and not host.startswith("unix:") else []), "run", "--rm"]
+    given = args.mapping("environment") | args.mapping("private_environment")
+    words += [word for name, value in given.items() for word in ("-e", f"{name}={value}")]
+    words += [word for name, option in _OF_DOCKER.items() if args.has(name) for word in (option, args.text(name))]
+    words += [word for volume in args.texts("volumes") for word in ("-v", volume)]
+    words += [word for mount in _mounts(args) for word in ("--mount", mount)]
+    words += ["--privileged"] if args.flag("privileged") else []
+    entry, inner = _words(args, "entrypoint"), _words(args, "command")
+    if entry:
+        words += ["--entrypoint", entry[0]]
+        inner = [*entry[1:], *inner]
+    if isinstance(code := args.raw("skip_on_exit_code"), int):
+        args.draft.fields["skip_exit_codes"] = [code]
+    script = " ".join(_quoted(each) for each in (*words, args.text("image"), *inner))
     args.draft.about.changed("image", "it runs by `docker run` on the worker, which needs docker")
     args.draft.params = {"script": f"{script}\n"}
-    args.irrelevant("docker_url", "auto_remove", "tty", "api_version", "xcom_all", "mount_tmp_dir")
+    args.irrelevant("auto_remove", "tty", "api_version", "xcom_all", "mount_tmp_dir", "force_pull", "timeout")
+
+
+def _words(args: Args, name: str) -> list[str]:
+    value = args.known(name, [])
+    return split(args.written(name, value)) if isinstance(value, str) else args.texts(name)
+
+
+def _mounts(args: Args) -> list[str]:
+    """The mounts of a container, as `docker run` takes each."""
+    mounts = _mappings(args, "mounts")
+    if any(each.keys() - {"type", "source", "target", "read_only"} for each in mounts) or not mounts:
+        if args.has("mounts"):
+            args.draft.about.todo("mounts", f"line {args.operator.line}: write --mount for {shown(args.raw('mounts'))}")
+        return []
+    fixed = [",readonly" if each.get("read_only") is True else "" for each in mounts]
+    parts = [[f"{name}={args.written('mounts', each[name])}" for name in ("type", "source", "target") if each.get(name)]
+             for each in mounts]  # fmt: skip
+    return [",".join(each) + end for each, end in zip(parts, fixed, strict=True)]
 
 
 def _quoted(text: str) -> str:

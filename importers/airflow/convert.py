@@ -12,10 +12,10 @@ from typing import Any
 
 from importers import documents
 from importers.airflow import dags, joins, schedules, tasks
-from importers.airflow.flow import Flow, workflow_name
+from importers.airflow.flow import Flow, task_name, workflow_name
 from importers.airflow.inputs import Inputs
 from importers.airflow.reader import Reader
-from importers.airflow.templates import Templates
+from importers.airflow.templates import Templates, is_path
 from importers.airflow.values import Dag, Function, Operator, Output, Unknown
 from importers.catalog import Names
 from importers.imported import Imported, finished
@@ -108,11 +108,13 @@ def _flow(
         about.todo("dag_id", f"line {dag.line}: its dag_id {dag.id} has a variable in it; name it")
     names: dict[Operator, str] = {}
     for operator in dag.tasks:
-        wanted = operator.id.replace(".", "_")
+        wanted = task_name(operator.id)
         unique, number = wanted, 2
         while unique in names.values():
             unique, number = f"{wanted}_{number}", number + 1
         names[operator] = unique
+    if renamed := next((name for task, name in names.items() if name != task.id.replace(".", "_")), None):
+        about.changed("task_id", f'its tasks have names that ${{name.result}} can hold, such as "{renamed}": _, not -')
     for operator, unique in names.items():
         for other in [each for each in operator.before if each not in names]:
             operator.before.remove(other)
@@ -137,6 +139,7 @@ def _content(flow: Flow, options: Options) -> dict[str, Any]:
     dags.convert(flow, is_third=is_third, online=options.online)
     for operator in list(flow.dag.tasks):
         tasks.convert(operator, flow)
+    tasks.unread(flow)
     _after_what_is_used(flow)
     tasks.gated(flow)
     tasks.roots(flow)
@@ -162,6 +165,10 @@ def _content(flow: Flow, options: Options) -> dict[str, Any]:
 def _after_what_is_used(flow: Flow) -> None:
     """A task comes after those whose results it uses: Airflow gives what is there by then, or None."""
     by_name = {name: operator for operator, name in flow.names.items()}
+    drafts = [(draft, str((draft.params, draft.fields))) for draft in flow.drafts.values()]
+    for name in (each for each in by_name if not is_path(each)):
+        for draft in (draft for draft, text in drafts if f"${{{name}." in text):
+            draft.about.todo("xcom_pull", f'no ${{...}} can have the name "{name}": give that task one of a-z, 0-9, _')
     for operator in flow.dag.tasks:
         draft = flow.drafts[operator]
         text = str((draft.params, draft.fields))

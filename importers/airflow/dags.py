@@ -8,6 +8,7 @@ from typing import Any
 
 from importers.airflow import schedules, unheeded
 from importers.airflow.flow import Flow, minutes, shown
+from importers.airflow.templates import parameter_name
 from importers.airflow.values import Parameter, Unknown
 
 _TYPES = {
@@ -106,6 +107,8 @@ def _params(flow: Flow) -> None:
         return
     for name, value in (given or {}).items() if isinstance(given, dict) else ():
         default = value.default if isinstance(value, Parameter) else value
+        if (called := parameter_name(str(name))) != name:
+            flow.about.changed("params", f'the parameter "{name}" is called {called}, which ${{...}} can hold')
         if isinstance(default, Unknown):
             sentence = (
                 f'line {default.line}: the default of "{name}", {default.text}, is not known; a start must give it'
@@ -113,7 +116,7 @@ def _params(flow: Flow) -> None:
             flow.about.changed("params", sentence)
         if not isinstance(value, Parameter):
             unknown = {"type": "VARCHAR", "required": True}
-            flow.params[name] = unknown if isinstance(value, Unknown) else declared_of(value)
+            flow.params[called] = unknown if isinstance(value, Unknown) else declared_of(value)
             continue
         kind = value.schema.get("type")
         first = next((each for each in (kind if isinstance(kind, list) else [kind]) if each != "null"), None)
@@ -127,7 +130,7 @@ def _params(flow: Flow) -> None:
         for own, there in (("enum", "enum"), ("min", "minimum"), ("max", "maximum"), ("description", "description")):
             if (limit := value.schema.get(there)) is not None and not isinstance(limit, Unknown):
                 declared[own] = limit
-        flow.params[name] = declared
+        flow.params[called] = declared
 
 
 def declared_of(value: Any) -> Any:

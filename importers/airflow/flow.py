@@ -37,6 +37,8 @@ class Flow:
     fields: dict[str, Any] = field(default_factory=dict)
     params: dict[str, Any] = field(default_factory=dict)
     pools: dict[str, int] = field(default_factory=dict)
+    unread: dict[str, dict[Operator, Any]] = field(default_factory=dict)
+    """Names in `default_args` -> the tasks that do not read them, and the value."""
 
     def name_of(self, id_: str) -> str | None:
         """The name of the task with this id."""
@@ -205,6 +207,13 @@ def workflow_name(dag_id: str) -> str:
     return f"dag_{name}" if fault_of_workflow_name(name) else name
 
 
+def task_name(task_id: str) -> str:
+    """The name of the task with this id: one that `${name.result}` can hold, which takes no - and begins with none of
+    the digits."""
+    name = re.sub(r"[.-]", "_", task_id)
+    return f"_{name}" if name[:1].isdigit() else name
+
+
 def minutes(seconds: float) -> float | int:
     """Seconds as the minutes of a task's fields."""
     found = seconds / 60
@@ -215,12 +224,6 @@ def span(seconds: float) -> str:
     """Seconds as the spans of a WAIT task, such as 5m."""
     whole = max(1, round(seconds))
     return f"{whole // 60}m" if whole % 60 == 0 else f"{whole}s"
-
-
-def parameter_name(text: str) -> str:
-    """A name for a parameter, made of any text."""
-    made = re.sub(r"[^A-Za-z0-9_.]", "_", text)
-    return f"_{made}" if made[:1].isdigit() else made
 
 
 def in_quotes(text: str) -> str:

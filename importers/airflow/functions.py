@@ -12,7 +12,7 @@ from importers.airflow.context import Context
 from importers.airflow.reader import Reader
 from importers.airflow.shims import shims_of
 from importers.airflow.sources import foreign_modules, is_of_airflow, needed, source
-from importers.airflow.templates import NoText
+from importers.airflow.templates import NoText, parameter_name
 from importers.airflow.values import Function, Group, Operator, Output, Unknown
 
 GIVES = '''\
@@ -160,7 +160,8 @@ def as_python(
             return written(value.value)
         case str() if _ALL_PARAMS.fullmatch(value):
             texts = {True: "'${{{}}}'", False: "${{{}}}"}
-            return "{" + ", ".join(f"{name!r}: {texts[is_text].format(name)}" for name, is_text in params.items()) + "}"
+            made = (f"{name!r}: {texts[is_text].format(parameter_name(name))}" for name, is_text in params.items())
+            return "{" + ", ".join(made) + "}"
         case str():
             return repr(filled(value))
         case None | bool() | int() | float():

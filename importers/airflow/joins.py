@@ -10,11 +10,20 @@ from importers.airflow.values import Dotted, Operator
 Origins = dict[Operator, frozenset[Operator]]
 _ALL = ("all_success", "all_done_setup_success")
 _ONE = ("none_failed_min_one_success", "none_failed_or_skipped", "one_success")
+_AFTER_FAILURES = ("all_done", "one_success", "one_failed", "all_failed", "always")
+_STARTS_UNCHOSEN = ("none_failed", "all_done", "always")
+"""The start rules by which a task starts after a SWITCH that chose others."""
 _CIRCUITS = ("ShortCircuitOperator", "@task.short_circuit")
 
 
 def say(flow: Flow) -> None:
     """Say where a task that follows a skipped one runs here, and would be skipped there."""
+    for operator in flow.dag.tasks:
+        if _chooses(flow, operator):
+            _unchosen(flow, operator)
+    if any(draft.fields.get("start_when") in _AFTER_FAILURES for draft in flow.drafts.values()):
+        sentence = "a run in which a task fails is FAILURE here, whatever follows that; there its last tasks decide"
+        flow.about.changed("trigger_rule", sentence)
     origins = _origins(flow)
     for operator in flow.dag.tasks:
         if _rule(flow, operator) == "all_success" and len(set(_before(flow, operator, origins))) > 1:
@@ -24,6 +33,26 @@ def say(flow: Flow) -> None:
     for operator in flow.dag.tasks:
         if operator.kind in _CIRCUITS and _given(flow, operator, "ignore_downstream_trigger_rules") is not False:
             _circuit(flow, operator)
+
+
+def _unchosen(flow: Flow, chooser: Operator) -> None:
+    """There a task directly after one that chooses is skipped if it is not chosen, whatever its trigger rule is, unless
+    it comes after the chosen one too."""
+    after = flow.after(chooser)
+    for each in after:
+        others = [other for other in after if other is not each]
+        draft = flow.drafts[each]
+        rule = draft.fields.get("start_when")
+        is_reached = not _is_whole(chooser) and others and all(each in flow.later(other) for other in others)
+        if rule not in _STARTS_UNCHOSEN or is_reached:
+            continue
+        if each.before == [chooser]:
+            del draft.fields["start_when"]
+            each.given["trigger_rule"] = "all_success"
+            sentence = f'it starts only if "{chooser.id}" chooses it; there, {rule}, also if that is skipped or fails'
+        else:
+            sentence = f'there it is skipped if "{chooser.id}" does not choose it; here {rule} counts, and it starts'
+        draft.about.changed("trigger_rule", sentence)
 
 
 def _circuit(flow: Flow, chooser: Operator) -> None:

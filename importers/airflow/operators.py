@@ -8,9 +8,10 @@ from collections.abc import Callable
 from shlex import quote
 from typing import Any
 
-from importers.airflow import branches, containers, other_dags, python_tasks, sensors
-from importers.airflow.flow import Args, in_quotes, parameter_name, shown
-from importers.airflow.values import Dotted, Label
+from importers.airflow import branches, containers, other_dags, python_tasks, responses, sensors
+from importers.airflow.flow import Args, in_quotes, shown
+from importers.airflow.templates import parameter_name
+from importers.airflow.values import Dotted, Label, Unknown
 from importers.table_names import with_names
 from model.errors import Refused
 from worker.statements.grammar import MYSQL, POSTGRES, SQLITE, STANDARD
@@ -40,12 +41,17 @@ def convert(args: Args) -> None:
         args.given |= {name: _element(args, name) for name in args.operator.over}
     if known is None:
         sentence = f"line {args.operator.line}: {kind} has no counterpart; write it as a SHELL or PYTHON task"
-        args.draft.cannot(sentence, args.rest())
+        args.draft.cannot(sentence, _left(args))
         return
     try:
         known(args)
     except Refused as error:
-        args.draft.cannot(f"line {args.operator.line}: {kind}: {error}", args.rest())
+        args.draft.cannot(f"line {args.operator.line}: {kind}: {error}", _left(args))
+
+
+def _left(args: Args) -> dict[str, Any]:
+    """All arguments that nothing here has read, for a person: also the lists of a mapped task."""
+    return {**args.rest(), **({"expand": shown(args.operator.over)} if args.operator.over else {})}
 
 
 def _element(args: Args, name: str) -> str:
@@ -53,7 +59,10 @@ def _element(args: Args, name: str) -> str:
 
 
 def _bash(args: Args) -> None:
-    if isinstance(given := args.given.get("bash_command"), str):
+    given = args.given.get("bash_command")
+    if isinstance(given, Unknown):
+        raise Refused(f"bash_command = {given.text} is not known before it runs")
+    if isinstance(given, str):
         args.given["bash_command"] = _with_own_variables(args, given)
     commands = args.operator.over.get("bash_command")
     if isinstance(commands, list | tuple):
@@ -100,14 +109,13 @@ def _script(args: Args, command: str) -> str | dict[str, str]:
         return {"file": file}
     head = [f"cd {quote(args.text('cwd'))} || exit"] if args.has("cwd") else []
     head += [f'export {name}="{in_quotes(value)}"' for name, value in args.mapping("env").items()]
+    if re.fullmatch(r"\$\{[^}]+\}", command.strip()):
+        sentence = "a result of another task is no script here: values are never run as code"
+        args.draft.about.todo("bash_command", sentence)
     if args.flow.is_pulled(args.operator):
         args.draft.about.changed("do_xcom_push", "its last line is passed on as return_value by a line of the script")
         body = ["set -o pipefail", "last=$( (", command.rstrip("\n"), ") | tee /dev/stderr | tail -n 1) || exit"]
         return "\n".join([*head, *body, 'echo "#{setValue(return_value=$last)}"', ""])
-    if re.fullmatch(r"\$\{[^}]+\}", command.strip()):
-        args.draft.about.todo(
-            "bash_command", "a result of another task is no script here: values are never run as code"
-        )
     return "\n".join([*head, command.strip("\n")]) + "\n"
 
 
@@ -155,6 +163,8 @@ def _statement(args: Args, given: Any) -> Any:
 def _http(args: Args) -> None:
     args.draft.type = "HTTP"
     args.draft.params = _request(args)
+    if args.flow.is_pulled(args.operator) and (path := responses.path_of(args.operator)) is not None:
+        args.draft.params["outputs"] = {"return_value": path}
     args.irrelevant("log_response", "response_filter", "extra_options", "auth_type", "tcp_keep_alive")
 
 
@@ -257,7 +267,7 @@ OPERATORS: dict[str, Convert] = {
     **dict.fromkeys(("ShortCircuitOperator", "@task.short_circuit"), branches.short_circuit),
     "LatestOnlyOperator": _latest,
     **dict.fromkeys(_SQL_CONNECTIONS, _sql),
-    **dict.fromkeys(("HttpOperator", "SimpleHttpOperator"), _http),
+    **dict.fromkeys(responses.REQUESTS, _http),
     "ExternalTaskSensor": sensors.external_task,
     "ExternalTaskMarker": other_dags.marker,
     "TriggerDagRunOperator": other_dags.trigger,

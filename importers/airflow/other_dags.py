@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importers.airflow.flow import Args, shown, workflow_name
+from importers.airflow.templates import parameter_name
 from importers.airflow.values import Dag
 from model.errors import Refused
 
@@ -11,11 +12,13 @@ PARALLEL = 16
 
 
 def trigger(args: Args) -> None:
+    if not args.has("trigger_dag_id"):
+        raise Refused("which DAG it starts is not known; write a SUB_PROCESS with the workflow, or a DYNAMIC")
     waits = args.flag("wait_for_completion")
     args.draft.type = "SUB_PROCESS"
     args.draft.params = {"workflow": workflow_name(args.text("trigger_dag_id")), **({} if waits else {"wait": False})}
     if given := args.mapping("conf"):
-        args.draft.params["params"] = given
+        args.draft.params["params"] = {parameter_name(name): each for name, each in given.items()}
     args.irrelevant("wait_for_completion", "poke_interval", "allowed_states", "failed_states", "deferrable",
                     "reset_dag_run", "trigger_run_id", "skip_when_already_exists",
                     "fail_when_dag_is_paused")  # fmt: skip

@@ -19,9 +19,6 @@ from importers.airflow.values import (
     Output,
     Parameter,
     Unknown,
-    first_of,
-    link,
-    operators_in,
 )
 
 if TYPE_CHECKING:
@@ -42,21 +39,23 @@ def called(reader: Reader, node: ast.Call, function: Function, given: list[Any],
         reader.current.pop()
         return dag
     if function.kind == "task_group":
-        group = placing.group(reader, str(function.given.get("group_id", function.node.name)), function.given)
-        reader.groups.append(group)
-        group.value = reader.inlined(function, arguments)
-        reader.groups.pop()
-        if given or named:
-            before = list(operators_in([given, named]))
-            for first in first_of(group):
-                if not first.before:
-                    link(before, first)
-        return group
+        group = _group(reader, function, arguments)
+        return group if group.value is None else group.value
     if function.kind:
         return placing.task(
             reader, node, function, {**function.partial, **placing.positional(function, given), **named}
         )
     return reader.inlined(function, arguments)
+
+
+def _group(reader: Reader, function: Function, arguments: Mapping[str, Any]) -> Group:
+    """The tasks that a function makes for a group. What it returns stands for it, also where arrows are drawn."""
+    name = str(function.given.get("group_id", function.node.name))
+    group = placing.group(reader, name, function.given, may_repeat=True)
+    reader.groups.append(group)
+    group.value = reader.inlined(function, arguments)
+    reader.groups.pop()
+    return group
 
 
 def mapped_group(reader: Reader, node: ast.Call, function: Function, over: Any) -> Any:
@@ -80,10 +79,10 @@ def mapped_group(reader: Reader, node: ast.Call, function: Function, over: Any) 
         if not reader.round(node.lineno):
             break
         one = replace(function, given={**function.given, "group_id": f"{name}_{place}"})
-        group = called(reader, node, one, [], element)
+        group = _group(reader, one, _by_name(reader, one, [], {**one.partial, **element}))
         whole.tasks += group.tasks
         whole.value.append(group.value)
-    return whole
+    return whole if whole.value.count(None) == len(whole.value) else whole.value
 
 
 def _group_of_run(reader: Reader, node: ast.Call, function: Function, over: Any) -> Group | None:

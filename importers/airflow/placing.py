@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any
 
 from importers.airflow.operations import note_arrows
@@ -16,15 +16,25 @@ if TYPE_CHECKING:
 _NO_TASK = ("BaseHook", "Connection", "Config", "conf")
 
 
-def group(reader: Reader, name: str, given: Mapping[str, Any]) -> Group:
-    """A group, inside of the one around it."""
-    prefix = name if given.get("prefix_group_id", True) is not False else ""
+def group(reader: Reader, name: str, given: Mapping[str, Any], *, may_repeat: bool = False) -> Group:
+    """A group, inside of the one around it; `may_repeat`: one more of its name has a number, as in Airflow."""
     outer = reader.groups[-1].prefix if reader.groups else ""
+    prefix = name if given.get("prefix_group_id", True) is not False else ""
+    if prefix and (may_repeat or given.get("add_suffix_on_collision") is True):
+        taken = [f"{each.group}." for dag in reader.current[-1:] for each in dag.tasks]
+        numbered = (f"{name}__{number}" if number else name for number in count())
+        prefix = next(
+            each for each in numbered if not any(other.startswith(_within(outer, each) + ".") for other in taken)
+        )
     own = given.get("default_args")
     defaults = {**(reader.groups[-1].defaults if reader.groups else {}), **(own if isinstance(own, dict) else {})}
     if isinstance(own, Unknown):
         reader.note(own.line, f"default_args {own.text} of the group {name} are not known")
-    return Group(".".join(filter(None, (outer, prefix))), defaults=defaults)
+    return Group(_within(outer, prefix), defaults=defaults)
+
+
+def _within(outer: str, name: str) -> str:
+    return ".".join(filter(None, (outer, name)))
 
 
 def chained(reader: Reader, node: ast.Call, given: list[Any], *, is_linear: bool) -> None:
@@ -79,7 +89,7 @@ def _placed(reader: Reader, operator: Operator, uses: Any) -> Operator:
     if not isinstance(named, str) or reader.is_told(named):
         reader.note(operator.line, f"the task_id {named.text if isinstance(named, Unknown) else named} is not known")
         named = f"task_{operator.line}"
-    wanted = ".".join(filter(None, (groups[-1].prefix if groups else "", named)))
+    wanted = _within(groups[-1].prefix if groups else "", named)
     of = dag if isinstance(dag, Dag) else reader.current[-1] if reader.current else None
     operator.id = wanted
     if of is None:
@@ -87,6 +97,8 @@ def _placed(reader: Reader, operator: Operator, uses: Any) -> Operator:
         link(list(dict.fromkeys(operators_in(uses))), operator)
         return operator
     of.add(operator)
+    if operator.id != wanted and operator.function is None:
+        reader.note(operator.line, f'there is another task "{wanted}", which Airflow refuses; this one has a new name')
     operator.group = groups[-1].prefix if groups else ""
     for each in groups:
         each.tasks.append(operator)

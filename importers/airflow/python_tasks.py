@@ -7,11 +7,12 @@ import re
 from datetime import datetime
 from typing import Any
 
+from importers.airflow import responses
 from importers.airflow.calls import variable
 from importers.airflow.flow import Args, shown
 from importers.airflow.functions import GIVES, SKIP, VALUE, Script, as_python, pushes, script_of
 from importers.airflow.shims import POKE
-from importers.airflow.templates import NoText
+from importers.airflow.templates import NoText, parameter_name
 from importers.airflow.values import ITEM, Dotted, Function, Operator, Output, Parameter
 from model.errors import Refused
 
@@ -168,7 +169,7 @@ def script(args: Args, ends: Any, outside: dict[str, str] | None = None) -> Scri
         )
     if args.has("python"):
         args.draft.params["interpreter"] = args.text("python")
-    for name in ("system_site_packages", "python_version", "use_dill", "multiple_outputs", "provide_context",
+    for name in ("system_site_packages", "python_version", "use_dill", "multiple_outputs",
                  "show_return_value_in_logs", "do_xcom_push", "expect_airflow",
                  "venv_cache_path"):  # fmt: skip
         args.irrelevant(name)
@@ -204,7 +205,7 @@ def _imported(args: Args, function: Dotted, ends: Any) -> None:
     args.draft.type, args.draft.params = "PYTHON", {"script": "\n".join(parts)}
     sentence = f"the workers' python3 needs {module}; of Airflow's context {name} gets nothing by itself"
     args.draft.about.changed("python_callable", sentence)
-    args.irrelevant("provide_context", "do_xcom_push", "show_return_value_in_logs")
+    args.irrelevant("do_xcom_push", "show_return_value_in_logs")
 
 
 def _params(args: Args) -> dict[str, bool]:
@@ -212,7 +213,9 @@ def _params(args: Args) -> dict[str, bool]:
     own, shared = args.given.get("params"), args.flow.dag.given.get("params")
     given = {**(shared if isinstance(shared, dict) else {}), **(own if isinstance(own, dict) else {})}
     values = {name: each.default if isinstance(each, Parameter) else each for name, each in given.items()}
-    return {str(name): isinstance(values.get(name), str) for name in {**args.flow.params, **values}}
+    called = {parameter_name(str(name)) for name in values}
+    others = dict.fromkeys(name for name in args.flow.params if name not in called)
+    return {str(name): isinstance(values.get(name), str) for name in {**others, **values}}
 
 
 def _mapped_by_name(args: Args) -> dict[str, Any]:
@@ -224,6 +227,8 @@ def _result(args: Args, output: Output) -> str:
     """A result of another task, as an expression of Python: what a function gave is JSON, all else is text."""
     if output.of is _EACH:
         return _element(args, output.path.partition(".")[2])
+    if responses.path_of(output.of) is not None:
+        return f'json.loads("{args.flow.output(output)}")'
     if not is_of_python(output.of) and output.of is not ITEM:
         return repr(args.flow.output(output))
     key, *steps = re.findall(r"[^.\[\]]+", output.path)

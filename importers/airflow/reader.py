@@ -48,6 +48,14 @@ def _spread(parts: list[ast.expr], listed: list[Any] | None) -> list[Any] | None
     return [*listed[:first], listed[first:last], *listed[last:]]
 
 
+def _is_idle(statements: list[ast.stmt]) -> bool:
+    """Whether statements make nothing: they print, change where modules are found, or refuse the whole file."""
+    return all(
+        isinstance(each, ast.Pass | ast.Raise) or (isinstance(each, ast.Expr) and calls.is_harmless(each.value))
+        for each in statements
+    )
+
+
 class Reader:
     """One file.
 
@@ -111,7 +119,7 @@ class Reader:
                     self._bind(each.asname or each.name, Dotted(f"{module or ''}.{each.name}"))
             case ast.Assign(targets, value):
                 found = self.value(value)
-                if isinstance(found, Unknown) and calls.takes_dag(self, value):
+                if isinstance(found, Unknown) and (calls.takes_dag(self, value) or self._is_for_itself(targets, value)):
                     self.note(node.lineno, f"what {found.text} makes is not known")
                 for target in targets:
                     self.assign(target, found)
@@ -147,6 +155,14 @@ class Reader:
                 self.note(node.lineno, f"a {word} is not followed: what it makes is left out")
             case ast.AsyncFunctionDef(name, decorator_list=[_, *_]):
                 self.note(node.lineno, f"the function {name} is async, which is not followed")
+
+    def _is_for_itself(self, targets: list[ast.expr], value: ast.expr) -> bool:
+        """Whether a call in a DAG has a result that the file never reads: it is there for what it makes."""
+        names = [each.id for each in targets if isinstance(each, ast.Name)]
+        if not self.current or len(names) < len(targets) or calls.is_harmless(value):
+            return False
+        loads = (each for each in ast.walk(self.tree) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load))
+        return not any(each.id in names for each in loads)
 
     def _bind(self, name: str, value: Any) -> None:
         self._scopes[-1][name] = value
@@ -203,6 +219,8 @@ class Reader:
 
     def _loop(self, target: ast.expr, over: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
         values = self.listed(self.value(over))
+        if values is None and _is_idle([*body, *orelse]):
+            return
         if values is None:
             self.note(over.lineno, f"the loop over {ast.unparse(over)} is not known: what it makes is left out")
             return
@@ -220,9 +238,9 @@ class Reader:
 
     def _if(self, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
         is_true = self.truth(self.value(test))
-        if is_true is None:
+        if is_true is None and not _is_idle([*body, *orelse]):
             self.note(test.lineno, f"whether {ast.unparse(test)} is not known: what depends on it is left out")
-        else:
+        elif is_true is not None:
             self._all(body if is_true else orelse)
 
     # ------------------------------------------------------------------------------------------- expressions

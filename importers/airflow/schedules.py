@@ -96,18 +96,21 @@ def convert(flow: Flow, *, is_third: bool, online: bool) -> None:
         case _:
             about.todo("schedule", f"its schedule {shown(found)} has no counterpart; write schedules")
             return
-    try:
-        Cron.parse(cron)
-    except Refused as error:
-        about.todo("schedule", f'"{cron}" cannot be read: {error}')
-        return
-    _fires(flow, cron, is_third=is_third, online=online)
+    timetable = _timetable_of(dag)
+    crons = [cron, *(timetable.others if timetable is not None else ())]
+    for each in crons:
+        try:
+            Cron.parse(each)
+        except Refused as error:
+            about.todo("schedule", f'"{each}" cannot be read: {error}')
+            return
+    _fires(flow, crons, is_third=is_third, online=online)
 
 
-def _fires(flow: Flow, cron: str, *, is_third: bool, online: bool) -> None:
+def _fires(flow: Flow, crons: list[str], *, is_third: bool, online: bool) -> None:
     dag, about = flow.dag, flow.about
     catches_up = dag.given.get("catchup", not is_third) is not False
-    schedule: dict[str, Any] = {"cron": cron, "misfire": "FIRE_ALL" if catches_up else "FIRE_ONCE"}
+    schedule: dict[str, Any] = {"misfire": "FIRE_ALL" if catches_up else "FIRE_ONCE"}
     if isinstance(end := _dated(dag, "end_date"), datetime):
         schedule["end_time"] = _aware(end).isoformat()
         if flow.templates.intervals:
@@ -118,7 +121,7 @@ def _fires(flow: Flow, cron: str, *, is_third: bool, online: bool) -> None:
         about.changed("catchup", f"line {known.line}: {known.text} is not known; it is read as True")
     if not online:
         schedule["state"] = "OFFLINE"
-    flow.fields["schedules"] = [schedule]
+    flow.fields["schedules"] = [{"cron": cron, **schedule} for cron in crons]
     start = _start_of(dag)
     if catches_up and isinstance(start, datetime):
         since = f"{start:%Y-%m-%d}"

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from importers.airflow import python_tasks
-from importers.airflow.flow import Args, in_quotes, minutes, parameter_name, span, workflow_name
+from importers.airflow.flow import Args, in_quotes, minutes, span, task_name, workflow_name
+from importers.airflow.templates import parameter_name
 from importers.airflow.values import Unknown
 from model.errors import Refused
 
@@ -29,7 +30,7 @@ def external_task(args: Args) -> None:
             args.draft.about.todo(
                 "execution_date_fn", f"line {args.operator.line}: say by `at` or `cycle` which run is meant"
             )
-    items = [{**item, "task": task.replace(".", "_")} for task in tasks] or [item]
+    items = [{**item, "task": task_name(task)} for task in tasks] or [item]
     args.draft.type = "DEPENDENT"
     args.draft.params = {"groups": [{"items": items}]}
     failed = args.texts("failed_states")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from importers.airflow import dags, operators, python_tasks, unheeded
+from importers.airflow import dags, operators, python_tasks, responses, unheeded
 from importers.airflow.flow import Args, Flow, minutes, shown
+from importers.airflow.templates import parameter_name
 from importers.airflow.values import Dataset, Dotted, Operator, Output, Parameter, Unknown
 from importers.draft import Draft
 from model.logic.catalog import LOGIC_TYPES, NOT_OF_LOGIC
@@ -47,10 +48,19 @@ def convert(operator: Operator, flow: Flow) -> None:
     _fitting(args)
     _results(args)
     for name, value in args.rest().items():
-        if name.startswith("**"):
+        if _is_default(args, name):
+            flow.unread.setdefault(name, {})[operator] = value
+        elif name.startswith("**"):
             draft.about.todo(name, f"line {operator.line}: what {name} gives is not known")
         else:
             draft.about.lost(name, f"line {operator.line}: {name} = {value} has no counterpart")
+
+
+def unread(flow: Flow) -> None:
+    """Report what `default_args` give and none of the tasks reads; Airflow gives it to those that take it."""
+    for name, values in flow.unread.items():
+        if len(values) == len(flow.dag.tasks):
+            flow.about.lost(name, f"default_args: {name} = {next(iter(values.values()))} has no counterpart")
 
 
 def gated(flow: Flow) -> None:
@@ -154,7 +164,8 @@ def _results(args: Args) -> None:
         return
     if args.draft.type == "PYTHON":  # it may push others
         keys &= {"return_value"}
-    keys -= {"return_value"} if args.operator.kind in ("BashOperator", "@task.bash") else set()
+    is_given = args.operator.kind in ("BashOperator", "@task.bash") or responses.path_of(args.operator) is not None
+    keys -= {"return_value"} if is_given else set()
     for key in sorted(keys):
         more = ": the columns of its first row are results, by their names" if args.draft.type == "SQL" else ""
         sentence = f"its result {key} is used, and a {args.draft.type} task gives none of that name{more}"
@@ -163,7 +174,7 @@ def _results(args: Args) -> None:
 
 def _own_params(args: Args, given: Any) -> None:
     if isinstance(given, dict) and given:
-        own = {str(name): _own_param(args, name, value) for name, value in given.items()}
+        own = {parameter_name(str(name)): _own_param(args, name, value) for name, value in given.items()}
         args.draft.fields["local_params"] = {**own, **args.draft.fields.get("local_params", {})}
         args.flow.templates.params -= own.keys() - args.flow.params.keys()
 

@@ -24,12 +24,15 @@ _GIVEN = r"""\s*['"]([A-Za-z_][\w.-]*)['"]\s*(?:,\s*(?:default(?:_var)?\s*=\s*)?
 """What stands between the brackets of `get`: a name, and perhaps a default."""
 _PARTS = {"year": "yyyy", "month": "M", "day": "d", "hour": "H", "minute": "m", "second": "s"}
 _NAME = r"[A-Za-z_]\w*"
+_KEY = r"""\[['"](\w[\w-]*)['"]\]"""
 _START = (
     r"(?:data_interval_start|logical_date|execution_date|dag_run\.(?:logical_date|execution_date|data_interval_start))"
 )
 _END = r"(?:data_interval_end|next_execution_date|dag_run\.data_interval_end)"
 _STRFTIME = {"Y": "yyyy", "m": "MM", "d": "dd", "H": "HH", "M": "mm", "S": "ss", "y": "yy", "B": "MMMM", "b": "MMM",
              "A": "EEEE", "a": "EEE"}  # fmt: skip
+_PENDULUM = {"YYYY": "Y", "MM": "m", "DD": "d", "HH": "H", "mm": "M", "ss": "S", "YY": "y", "MMMM": "B", "MMM": "b",
+             "dddd": "A", "ddd": "a"}  # fmt: skip
 _DAY, _COMPACT, _TIME = "yyyy-MM-dd", "yyyyMMdd", "HH:mm:ss"
 
 
@@ -96,16 +99,24 @@ class Templates:
             (rf"({_START}|{_END})\.strftime\(\s*(['\"])([^'\"]*)\2\s*\)", self._strftime),
             (rf"({_START}|{_END})\.(?:to_date_string|date)\(\)", lambda found: self._of(found[1], _DAY)),
             (rf"({_START}|{_END})\.({'|'.join(_PARTS)})", lambda found: self._of(found[1], _PARTS[found[2]])),
-            (rf"({_START}|{_END})\.isoformat\(\)", lambda found: self._moment("end" if "end" in found[1] else "start")),
-            (rf"\(?\s*({_START})\s*([+-])\s*macros\.timedelta\(\s*([^()]*?)\s*\)\s*\)?"
+            (rf"({_START}|{_END})\.isoformat\(\)", lambda found: self._moment_of(found[1])),
+            (rf"({_START}|{_END})\.format\(\s*(['\"])([^'\"]*)\2\s*\)",
+             lambda found: self._of(found[1], java_pattern(_of_pendulum(found[3])))),
+            (r"ds\.replace\(\s*(['\"])-\1\s*,\s*(['\"])([^'\"\w]*)\2\s*\)",
+             lambda found: self.logical(f"yyyy{found[3]}MM{found[3]}dd")),
+            (r"ds\[0?:([47])\]", lambda found: self.logical("yyyy" if found[1] == "4" else "yyyy-MM")),
+            (rf"\(?\s*({_START}|{_END})\s*([+-])\s*macros\.timedelta\(\s*([^()]*?)\s*\)\s*\)?"
              r"\.strftime\(\s*(['\"])([^'\"]*)\4\s*\)", self._shifted),
-            (r"macros\.ds_add\(\s*ds\s*,\s*(-?\d+)\s*\)", lambda found: self.logical(f"{_DAY}{int(found[1]):+d}")),
+            (r"macros\.ds_add\(\s*ds\s*,\s*([+-]?\d+)\s*\)", lambda found: self.logical(f"{_DAY}{int(found[1]):+d}")),
             (r"macros\.ds_format\(\s*ds\s*,\s*['\"]%Y-%m-%d['\"]\s*,\s*(['\"])([^'\"]*)\1\s*\)",
              lambda found: self.logical(java_pattern(found[2]))),
+            (r"macros\.ds_format\(\s*macros\.ds_add\(\s*ds\s*,\s*([+-]?\d+)\s*\)\s*,\s*['\"]%Y-%m-%d['\"]\s*,"
+             r"\s*(['\"])([^'\"]*)\2\s*\)",
+             lambda found: self.logical(f"{java_pattern(found[3])}{int(found[1]):+d}")),
             (rf"params\.({_NAME})", self._param),
-            (rf"params\[['\"]({_NAME})['\"]\]", self._param),
+            (rf"params{_KEY}", self._param),
             (rf"params\.get\({_GIVEN}\)", self._param),
-            (rf"dag_run\.conf\[['\"]({_NAME})['\"]\]", self._param),
+            (rf"dag_run\.conf{_KEY}", self._param),
             (rf"dag_run\.conf\.get\({_GIVEN}\)", self._param),
             (rf"dag_run\.conf\.({_NAME})", self._param),
             (r"var\.value\.([\w.]+)", self._variable),
@@ -138,6 +149,9 @@ class Templates:
             return f"${{system.interval.{which}}}"
         return f"$[{_DAY}]T$[{_TIME}]"
 
+    def _moment_of(self, moment: str) -> str:
+        return self._moment("end" if re.fullmatch(_END, moment) else "start")
+
     def _end(self, pattern: str) -> str:
         self.uses_days = True
         return f"$[interval_end({pattern})]" if self.intervals else f"$[{pattern}]"
@@ -147,25 +161,26 @@ class Templates:
 
     def _filtered(self, found: re.Match[str]) -> str:
         if found[2] == "ts":
-            return self._moment("end" if re.fullmatch(_END, found[1]) else "start")
+            return self._moment_of(found[1])
         return self._of(found[1], _DAY if found[2] == "ds" else _COMPACT)
 
     def _strftime(self, found: re.Match[str]) -> str:
         return self._of(found[1], java_pattern(found[3]))
 
     def _shifted(self, found: re.Match[str]) -> str:
-        return self.logical(f"{java_pattern(found[5])}{_step(found[0], found[3], is_back=found[2] == '-')}")
+        return self._of(found[1], f"{java_pattern(found[5])}{_step(found[0], found[3], is_back=found[2] == '-')}")
 
     def _moved(self, found: re.Match[str]) -> str:
         step = _step(found[0], found[3], is_back=found[2] == "subtract")
         return self._of(found[1], f"{java_pattern(found[5]) if found[5] else _DAY}{step}")
 
     def _param(self, found: re.Match[str]) -> str:
-        self.params.add(found[1])
-        self._default(found)
-        return f"${{{found[1]}}}"
+        name = parameter_name(found[1])
+        self.params.add(name)
+        self._default(name, found)
+        return f"${{{name}}}"
 
-    def _default(self, found: re.Match[str]) -> None:
+    def _default(self, name: str, found: re.Match[str]) -> None:
         """Keep the default that a `get` names."""
         if len(found.groups()) < 2 or found[2] is None:
             return
@@ -173,13 +188,14 @@ class Templates:
             default = ast.literal_eval(found[2])
         except (ValueError, SyntaxError):
             raise NoText(f"{{{{ {found[0]} }}}}: the default {found[2]} is not known") from None
-        if self.defaults.setdefault(found[1], str(default)) != str(default):
+        if self.defaults.setdefault(name, str(default)) != str(default):
             raise NoText(f"{{{{ {found[0]} }}}}: it has another default in another place")
 
     def _variable(self, found: re.Match[str]) -> str:
-        self._default(found)
-        self.variables.add(found[1].partition(".")[0] if "json" in found[0] else found[1])
-        return f"${{{found[1]}}}"
+        name = parameter_name(found[1])
+        self._default(name, found)
+        self.variables.add(name.partition(".")[0] if "json" in found[0] else name)
+        return f"${{{name}}}"
 
     def _pulled(self, found: re.Match[str]) -> str:
         given = re.sub(rf"dag_id\s*=\s*['\"]{re.escape(self.dag_id)}['\"]", "", found[1])
@@ -216,9 +232,29 @@ def _step(template: str, timedelta_arguments: str, *, is_back: bool) -> str:
     return f"{days:+d}" if rest == 0 else f"{int(minutes):+d}/24/60"
 
 
+def parameter_name(text: str) -> str:
+    """A name for a parameter that `${...}` can hold, made of any text: others stay as they are written there."""
+    made = re.sub(r"[^A-Za-z0-9_.]", "_", text)
+    return f"_{made}" if made[:1].isdigit() else made
+
+
 def is_path(text: str) -> bool:
     """Whether a key of a result, with the steps into it, can be one here."""
-    return re.fullmatch(r"[A-Za-z_]\w*(?:\.\w+|\[\d+\])*", text) is not None
+    return re.fullmatch(r"[A-Za-z_]\w*(?:\.\w+|\[\d+\])*", text, re.ASCII) is not None
+
+
+def _of_pendulum(pattern: str) -> str:
+    """The pattern of `strftime` for one of pendulum. Raises `NoText`."""
+    if "[" in pattern or "\\" in pattern:
+        raise NoText(f'"{pattern}" has letters that are none of a date, and no counterpart here')
+    made = ""
+    for word, plain in re.findall(r"([A-SU-Za-z]+)|([^A-SU-Za-z]+)", pattern):
+        for part in re.findall(r"(.)(\1*)", word):
+            if (letter := _PENDULUM.get("".join(part))) is None:
+                raise NoText(f'"{word}" of a date has no counterpart here')
+            made += f"%{letter}"
+        made += plain.replace("%", "%%")
+    return made
 
 
 def java_pattern(strftime: str) -> str:
@@ -227,5 +263,5 @@ def java_pattern(strftime: str) -> str:
     for sign, letter, plain in re.findall(r"(%)(-?[A-Za-z%])|([^%])", strftime):
         if sign and letter not in _STRFTIME:
             raise NoText(f'"%{letter}" of a date has no counterpart here')
-        made += _STRFTIME[letter] if sign else f"'{plain}'" if plain.isalpha() else plain
+        made += _STRFTIME[letter] if sign else f"'{plain}'" if plain.isalnum() else plain
     return made.replace("''", "")

@@ -25,7 +25,8 @@ SENTENCES = {
 }
 OF_PEOPLE = ("owner", "ui_color", "ui_fgcolor", "weight_rule", "inlets", "params", "email", "executor",
              "template_fields", "ignore_first_depends_on_past", "map_index_template", "allow_nested_operators",
-             "logger_name", "multiple_outputs", "default_args", "task_id", "group_id", "dag", "teardown")  # fmt: skip
+             "logger_name", "multiple_outputs", "default_args", "provide_context",
+             "task_id", "group_id", "dag", "teardown")  # fmt: skip
 """These say nothing of what a task does here."""
 _OF_ALERTS = ("email_on_failure", "email_on_retry", "email", "sla")
 _OF_DAG = ("start_date", "end_date")

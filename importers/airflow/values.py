@@ -68,11 +68,13 @@ class Datasets:
 
 @dataclass(frozen=True)
 class Timetable:
-    """A timetable by a cron expression; with `intervals` a run is for the time since the fire before."""
+    """A timetable by a cron expression; with `intervals` a run is for the time since the fire before, and it fires by
+    `others` too."""
 
     cron: str
     zone: str | None
     intervals: bool
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

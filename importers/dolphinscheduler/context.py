@@ -86,13 +86,13 @@ class Context:
             draft.after.append(before)
             draft.about.changed("after", f'it comes directly after "{before}" too, since {why}')
 
-    def workflow(self, draft: Draft, id_: str, named: str = "", project: str = "") -> dict[str, Any]:
-        """The fields `workflow` and `project` of a task that refers to another workflow."""
+    def workflow(self, draft: Draft, id_: str, named: str = "", project: str = "", what: str = "") -> dict[str, Any]:
+        """The fields `workflow` and `project` of a task that refers to another workflow; `what` helps to name it."""
         found = self.index.workflows.get(named or id_)
         if found is None and named and not named.startswith("$"):
             found = (project or self.project, workflow_name(named))
         if found is None:
-            name = self.ask("workflows", named or id_, draft)
+            name = self.ask("workflows", named or id_, draft, what)
             if name is None:
                 return {"workflow": f"TODO workflow {named or id_}"}
             project, _, named = name.rpartition("/")

@@ -21,6 +21,7 @@ _SCHEDULE = {
     "workerGroupId": "scheduleWorkerGroupId",
     "warningType": "scheduleWarningType",
     "warningGroupId": "scheduleWarningGroupId",
+    "warningGroupName": "scheduleWarningGroupName",
 }
 _TASK = {
     "failRetryTimes": "maxRetryTimes",

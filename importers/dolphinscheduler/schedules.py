@@ -47,10 +47,12 @@ def convert(fields: Fields, context: Context) -> None:
             made["priority"] = priority
     _where(fields, made, context, about)
     warning = choice(fields, "warningType", WARNINGS, "NONE", about)
-    group = fields.text("warningGroupId")
+    group, name = fields.text("warningGroupId"), fields.text("warningGroupName")
     if warning != "NONE":
         made["warning_type"] = warning
-        if group in _NONE:
+        if name:
+            made["alert_group"] = name
+        elif group in _NONE:
             about.changed("warningType", f"its ends ({warning}) are told to no group; add alert_group")
         elif (alerted := context.ask("alert_groups", group)) is not None:
             made["alert_group"] = alerted

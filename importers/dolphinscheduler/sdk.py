@@ -15,6 +15,8 @@ from importers.ledger import Fields, Ledger, Path
 from importers.report import About
 
 FORM = "YAML of the Python SDK (workflow, tasks)"
+ZONE = "Asia/Shanghai"
+"""Of a schedule that names none; source: the SDK's default_config.yaml."""
 _OF_TASKS = frozenset(
     (
         *("name", "task_type", "deps", "description", "flag", "task_priority", "worker_group", "environment_name"),
@@ -109,7 +111,7 @@ def read(content: Mapping[str, Any], path: Path, ledger: Ledger, file: str, abou
         "",
         [reference(file)],
         {},
-        _schedule(fields, state),
+        _schedule(fields, state, about),
     )
 
 
@@ -118,10 +120,13 @@ def reference(file: str) -> str:
     return f'$WORKFLOW{{"{PurePosixPath(file).name}"}}'
 
 
-def _schedule(fields: Fields, state: str) -> Fields | None:
+def _schedule(fields: Fields, state: str, about: About) -> Fields | None:
     if not fields.has("schedule"):
         return None
     made = {ours: fields.get(theirs) for ours, theirs in _OF_SCHEDULE.items()}
+    if not made["timezoneId"]:
+        made["timezoneId"] = ZONE
+        about.changed("timezone", f"it names no time zone: the SDK takes {ZONE}, unless its configuration has another")
     state = state if fields.text("onlineSchedule", "true") == "true" else "offline"
     return fields.replaced({**made, "releaseState": state})
 

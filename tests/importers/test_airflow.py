@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from textwrap import dedent
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -11,6 +13,7 @@ from importers.airflow.convert import Options, import_dags
 from importers.airflow.templates import NoText, Templates, java_pattern
 from importers.imported import Imported
 from importers.report import Grade
+from model.time.time_expressions import time_expression
 from tests.every import every
 from tests.importers.exports import TYPES, documents, said
 
@@ -248,7 +251,7 @@ def test_operators_become_tasks_of_their_kinds() -> None:
         FileSensor(task_id="file", filepath="/srv/{{ ds }}.csv", poke_interval=30, timeout=3600, soft_fail=True)
         KubernetesPodOperator(task_id="pod", image="busybox", cmds=["sh"], arguments=["-c", "echo"],
                               env_vars={"A": "1"}, name="x", namespace="jobs")
-        LatestOnlyOperator(task_id="latest") >> EmptyOperator(task_id="after", trigger_rule=TriggerRule.ALL_DONE)
+        LatestOnlyOperator(task_id="latest") >> EmptyOperator(task_id="after", trigger_rule=TriggerRule.ONE_SUCCESS)
         BashOperator(task_id="sh", bash_command="echo 1", env={"A": "{{ ds }}"}, cwd="/srv",
                      execution_timeout=timedelta(minutes=3), pool="small", pool_slots=2, queue="gpu")
     """))  # fmt: skip
@@ -265,7 +268,7 @@ def test_operators_become_tasks_of_their_kinds() -> None:
         "image": "busybox", "namespace": "jobs", "command": ["sh"], "args": ["-c", "echo"], "env": {"A": "1"},
     }  # fmt: skip
     assert found["latest"].params == {"cases": [{"when": "${system.is_latest} == true", "then": ["after"]}]}
-    assert found["after"].start_when == "all_done"
+    assert found["after"].start_when == "one_success"
     assert found["sh"].params["script"] == f'cd /srv || exit\nexport A="{day}"\necho 1\n'
     assert (found["sh"].timeout, dict(found["sh"].resources), found["sh"].worker_group) == (3, {"small": 2}, "gpu")
     assert list(found["sh"].skip_exit_codes) == [99]
@@ -350,10 +353,24 @@ def test_a_password_is_never_written() -> None:
     [
         ("{{ ds_nodash }}", "$[interval_start(yyyyMMdd)]"),
         ("{{ macros.ds_add(ds, -7) }}", "$[interval_start(yyyy-MM-dd-7)]"),
+        (
+            "{{ macros.ds_format(macros.ds_add(ds, +7), '%Y-%m-%d', '%Y%m') }}",
+            "$[interval_start(yyyyMM+7)]",
+        ),
         ("{{ data_interval_end }}", "${system.interval.end}"),
         ("{{ logical_date.strftime('%Y/%m/%dT%H') }}", "$[interval_start(yyyy/MM/dd'T'HH)]"),
         ("{{ (execution_date - macros.timedelta(hours=3)).strftime('%H') }}", "$[interval_start(HH-180/24/60)]"),
         ("{{ data_interval_end | ds }}", "$[interval_end(yyyy-MM-dd)]"),
+        ("{{ execution_date.format('YYYYMMDDTHHmm') }}", "$[interval_start(yyyyMMdd'T'HHmm)]"),
+        ("{{ data_interval_end.format('YYYY/MM-01') }}", "$[interval_end(yyyy/MM-'01')]"),
+        (
+            "{{ (data_interval_end - macros.timedelta(days=1)).strftime('%d') }}",
+            "$[interval_end(dd-1)]",
+        ),
+        ("{{ ds.replace('-', '/') }}", "$[interval_start(yyyy/MM/dd)]"),
+        ("{{ ds[:7] }}", "$[interval_start(yyyy-MM)]"),
+        ("{{ execution_date.strftime('%Y-%m-01') }}", "$[interval_start(yyyy-MM-'01')]"),
+        ("{{ next_execution_date.isoformat() }}", "${system.interval.end}"),
         ("{{ ti.xcom_pull(task_ids='g.a', key='rows') }}", "${g_a.rows}"),
         ("{{ ti.xcom_pull('g.a') }}", "${g_a.return_value}"),
         ("{# a note #}{{ dag.dag_id }}", "d"),
@@ -370,3 +387,9 @@ def test_a_template_becomes_a_text(template: str, text: str) -> None:
 def test_a_date_pattern_without_a_counterpart_is_refused() -> None:
     with pytest.raises(NoText, match='"%U"'):
         java_pattern("%Y-%U")
+
+
+@every("pattern", ["%Y-%m-01", "%Y-%m-%dT%H:00:00+00:00", "hour-1 %H", "%Y%m01"])
+def test_a_digit_of_a_pattern_is_no_span_of_time(pattern: str) -> None:
+    at = datetime(2026, 3, 1, 5, tzinfo=UTC)
+    assert time_expression(java_pattern(pattern), at, ZoneInfo("UTC")) == at.strftime(pattern)

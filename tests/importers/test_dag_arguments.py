@@ -155,6 +155,23 @@ def test_a_join_of_which_a_part_may_be_skipped_differs(body: str, differs: bool)
     assert any("there it is skipped if one" in each for each in said(found, Grade.CHANGED)) is differs
 
 
+@every(
+    ("rule", "before", "starts", "said_"),
+    [
+        ("all_done", "", "all_success", 'it starts only if "choice" chooses it'),
+        ("none_failed", "", "all_success", 'it starts only if "choice" chooses it'),
+        ("always", "c", "always", 'is skipped if "choice" does not choose it'),
+        ("none_failed", "a", "none_failed", ""),
+        ("one_success", "", "one_success", ""),
+    ],
+)
+def test_a_task_that_is_not_chosen_does_not_start(rule: str, before: str, starts: str, said_: str) -> None:
+    found = in_dag(f"{FORK}    b.trigger_rule = '{rule}'; choice >> [a, b]; [{before}] >> b")
+    assert tasks(found)["b"].start_when == starts
+    spoken = [each for each in said(found, Grade.CHANGED, "b") if "choose" in each]
+    assert [said_ in each for each in spoken] == ([True] if said_ else [])
+
+
 def test_a_short_circuit_skips_there_what_has_a_start_rule_here() -> None:
     found = in_dag("""
         a, b = EmptyOperator(task_id="a"), EmptyOperator(task_id="b", trigger_rule="all_done")
@@ -297,3 +314,31 @@ def test_a_schedule_of_times_and_datasets_has_both() -> None:
 def test_datasets_that_are_not_known_are_to_be_done(schedule: str) -> None:
     found = in_dag("EmptyOperator(task_id='a')", f"schedule={schedule}")
     assert any("not known" in each for each in said(found, Grade.TODO))
+
+
+def test_what_no_task_reads_of_the_default_arguments_is_said_once() -> None:
+    found = in_dag(
+        "PostgresOperator(task_id='a', sql='SELECT 1') >> EmptyOperator(task_id='b')",
+        f"{DAILY}, default_args={{'postgres_conn_id': 'dwh', 'colour': 'red', 'provide_context': True}}",
+    )
+    assert said(found, Grade.LOST) == ["default_args: colour = red has no counterpart"]
+    assert tasks(found)["a"].params["datasource"] == "dwh"
+
+
+def test_a_timetable_of_several_expressions_is_a_schedule_for_each() -> None:
+    found = in_dag(
+        "BashOperator(task_id='a', bash_command='echo {{ ds }}')",
+        "schedule=MultipleCronTriggerTimetable('0 6 * * *', '30 8 * * 1', timezone='Asia/Tokyo'), catchup=False",
+        before="from airflow.timetables.trigger import MultipleCronTriggerTimetable",
+    )
+    document = workflow(found)
+    assert [each.cron for each in document.schedules] == ["0 6 * * *", "30 8 * * 1"]
+    assert document.spec.time_zone == "Asia/Tokyo"
+    assert tasks(found)["a"].params["script"] == "echo $[yyyy-MM-dd]\n"
+
+
+@every(("rule", "differs"), [("one_failed", True), ("all_done", True), ("none_failed", False)])
+def test_a_run_with_a_failed_task_is_told_to_fail_here(rule: str, differs: bool) -> None:
+    found = in_dag(f"EmptyOperator(task_id='a') >> EmptyOperator(task_id='b', trigger_rule='{rule}')")
+    told = [each for each in said(found, Grade.CHANGED, "") if "is FAILURE here" in each]
+    assert len(told) == differs

@@ -51,3 +51,49 @@ def test_an_environment_and_amounts_of_a_pod_are_read() -> None:
     params = tasks(found)["a"].params
     assert params["env"] == {"DAY": "$[interval_start(yyyy-MM-dd)]"}
     assert (params["requests"], params["limits"]) == ({"cpu": "1"}, {"memory": "1Gi"})
+
+
+@every(
+    ("filter_", "path"),
+    [
+        ("lambda response: response.json()", "$"),
+        ("lambda given: json.loads(given.text)", "$"),
+        ("lambda r: r.json()['rows'][0]", '$["rows"][0]'),
+    ],
+)
+def test_what_a_filter_takes_of_a_response_is_the_result_of_a_request(filter_: str, path: str) -> None:
+    found = in_dag(
+        f"""
+        ask = SimpleHttpOperator(task_id="ask", endpoint="x", method="GET", response_filter={filter_})
+        @task
+        def show(given):
+            print(given["n"])
+        show(ask.output)
+        BashOperator(task_id="b", bash_command="echo {{{{ ti.xcom_pull('ask')['n'] }}}}")
+        """,
+        before="import json\nfrom airflow.providers.http.operators.http import SimpleHttpOperator",
+    )
+    made = tasks(found)
+    assert made["ask"].params["outputs"] == {"return_value": path}
+    assert 'show(given=json.loads("${ask.return_value}"))' in made["show"].params["script"]
+    assert made["b"].params["script"] == "echo ${ask.return_value.n}\n"
+
+
+def test_a_response_that_no_filter_reads_is_left_to_a_person_where_it_is_used() -> None:
+    found = in_dag(
+        "ask = SimpleHttpOperator(task_id='ask', endpoint='x')\n"
+        "BashOperator(task_id='b', bash_command=\"echo {{ ti.xcom_pull('ask') }}\")",
+        before="from airflow.providers.http.operators.http import SimpleHttpOperator",
+    )
+    assert any("its result return_value is used" in each for each in said(found, Grade.TODO, "ask"))
+
+
+def test_a_script_that_is_a_result_is_left_to_a_person_whether_or_not_its_own_is_used() -> None:
+    found = in_dag("""
+        @task
+        def commands():
+            return ["date", "date -u"]
+        made = BashOperator.partial(task_id="a").expand(bash_command=commands())
+        BashOperator(task_id="b", bash_command="echo {{ ti.xcom_pull('a') }}")
+    """)
+    assert any("is no script here" in each for each in said(found, Grade.TODO, "a"))

@@ -45,6 +45,7 @@ def test_what_loops_and_comprehensions_make_is_there(body: str, names: list[str]
 @every(
     ("body", "said_"),
     [
+        ("made = parts_of('x')\nEmptyOperator(task_id='a')", "what parts_of('x') makes is not known"),
         ("chain(EmptyOperator(task_id='a'), secret())", "the arrows to and from secret() are left out"),
         ("EmptyOperator(task_id='a').set_upstream(secret())", "the arrows to and from secret() are left out"),
         ("made = {x: EmptyOperator(task_id=x) for x in names()}\nEmptyOperator(task_id='a')", "names() is not known"),
@@ -157,3 +158,61 @@ def test_a_block_ends_where_a_function_returns_or_a_loop_goes_on_inside_of_it() 
     """)
     names = {name: [task.name for task in one.spec.tasks] for name, one in documents(found).items()}
     assert names == {"inner": ["a"], "outer": ["b_e", "d_e", "f"]}
+
+
+@every(
+    "body",
+    [
+        "if secret() not in sys.path:\n    sys.path.insert(0, secret())",
+        "if not Variable.get('on', False):\n    raise ValueError('off')",
+        "for each in names():\n    print(each)",
+        "given = settings()\nprint(given)",
+    ],
+)
+def test_a_condition_or_loop_that_makes_nothing_needs_no_person(body: str) -> None:
+    assert list(arrows(in_dag(f"{body}\nEmptyOperator(task_id='a')", before="import sys"))) == ["a"]
+
+
+def test_a_task_id_that_stands_twice_is_said() -> None:
+    found = in_dag("EmptyOperator(task_id='a')\nEmptyOperator(task_id='a')")
+    assert any('there is another task "a"' in each for each in said(found, Grade.TODO))
+
+
+def test_a_part_that_another_file_makes_is_one_task() -> None:
+    found = in_dag(
+        "SubDagOperator(task_id='a', subdag=made_elsewhere(parent_dag_name='d', task_id='a'))",
+        before="from airflow.operators.subdag import SubDagOperator\nfrom parts import made_elsewhere",
+    )
+    assert [task for _, _, task in found.report.subjects if task] == ["a"]
+
+
+def test_what_is_said_of_a_dag_stands_in_one_place() -> None:
+    found = imported(
+        "".join(f"with DAG('{name}', schedule='@once'):\n    EmptyOperator(task_id='a')\n" for name in "xy")
+    )
+    heads = [line for line in found.files["import-report.md"].splitlines() if line.startswith("## ")]
+    assert heads == ["## x", "## y", "## Files"]
+
+
+def test_an_operator_of_another_module_is_a_task_without_a_task_id_too() -> None:
+    found = in_dag("found = ListenOperator(queue='q')", before="from team.tasks import ListenOperator")
+    assert [task for _, _, task in found.report.subjects if task] == ["ListenOperator"]
+    assert any("ListenOperator has no counterpart" in each for each in said(found, Grade.TODO))
+
+
+def test_the_lists_of_a_mapped_task_that_a_person_has_to_write_are_shown() -> None:
+    found = in_dag(
+        "CopyOperator.partial(task_id='a', bucket='b').expand_kwargs([{'path': '/srv/one.csv'}])",
+        before="from team.tasks import CopyOperator",
+    )
+    assert "/srv/one.csv" in found.files["workflows/d.yaml"]
+
+
+def test_a_group_that_is_made_twice_has_a_number_the_second_time() -> None:
+    found = in_dag("""
+        @task_group
+        def pair():
+            EmptyOperator(task_id="a") >> EmptyOperator(task_id="b")
+        pair() >> pair()
+    """)
+    assert arrows(found) == {"pair_a": [], "pair_b": ["pair_a"], "pair__1_a": ["pair_b"], "pair__1_b": ["pair__1_a"]}

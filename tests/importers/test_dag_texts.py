@@ -106,6 +106,25 @@ def test_a_group_gives_what_its_function_returns() -> None:
     assert printed(script) == ["[1]"]
 
 
+def test_arrows_lead_to_what_the_function_of_a_group_returns() -> None:
+    found = in_dag("""
+        @task
+        def one(given):
+            return given
+        @task_group
+        def group(given):
+            first = one.override(task_id="a")(given)
+            EmptyOperator(task_id="b")
+            return first, one.override(task_id="c")(first)
+        start = EmptyOperator(task_id="start")
+        first, last = group(5)
+        start >> last >> EmptyOperator(task_id="end")
+    """)
+    assert arrows(found) == {
+        "start": [], "group_a": [], "group_b": [], "group_c": ["group_a", "start"], "end": ["group_c"],
+    }  # fmt: skip
+
+
 def test_a_span_of_airflow_3_has_no_intervals() -> None:
     body = 'BashOperator(task_id="a", bash_command="echo {{ ds }}")'
     given = "schedule=timedelta(hours=1), start_date=datetime(2026, 1, 1), catchup=False"
@@ -138,3 +157,10 @@ def test_a_variable_of_bash_is_none_of_the_parameters() -> None:
     found = in_dag(f'BashOperator(task_id="a", bash_command="{command}")', f"{DAILY}, params={{'day': '7'}}")
     script = tasks(found)["a"].params["script"]
     assert script == "day=1; city=2; echo $${day} $${city} ${x} ${day} ${city}\n"
+
+
+def test_a_script_that_is_not_known_fails_until_a_person_writes_it() -> None:
+    found = in_dag("BashOperator(task_id='a', bash_command=script_of('x'), cwd='/srv')")
+    written = found.files["workflows/d.yaml"]
+    assert '"cwd": "/srv"' in written
+    assert written.rstrip().endswith("exit 1")

@@ -211,3 +211,12 @@ def test_a_result_is_also_asked_for_by_an_xcom_arg() -> None:
 def test_an_asset_that_has_only_a_name_is_one() -> None:
     found = in_dag("EmptyOperator(task_id='a', outlets=[Asset(name='x')])", before="from airflow.sdk import Asset")
     assert tasks(found)["a"].updates == ("x",)
+
+
+def test_an_asset_that_something_else_updates_is_left_to_a_person() -> None:
+    before = """
+        from airflow.sdk import Asset, AssetWatcher
+        queue = Asset("orders", watchers=[AssetWatcher(name="w", trigger=secret())])
+    """
+    found = in_dag("EmptyOperator(task_id='a')", "schedule=[queue]", before)
+    assert any('nothing watches "orders" here' in each for each in said(found, Grade.TODO))

@@ -213,3 +213,20 @@ def test_a_task_before_one_that_the_file_does_not_have_still_runs() -> None:
     found = imported([made])
     assert any("names the task 99" in each for each in said(found, Grade.TODO))
     assert not any("stands in no relation" in each for each in said(found, Grade.CHANGED))
+
+
+def test_names_that_version_1_writes_beside_ids_are_used() -> None:
+    item = {"projectId": 3, "definitionId": 12, "depTasks": "ALL", "cycle": "day", "dateValue": "today"}
+    listed = [{"value": 11, "label": "other"}, {"value": 12, "label": "upstream"}]
+    dependence = {"relation": "AND", "dependTaskList": [{"relation": "AND", "dependItemList": [
+        {**item, "definitionList": listed, "depTasksList": ["x"]}]}]}  # fmt: skip
+    found = imported(
+        legacy(
+            legacy_task("a", "DEPENDENT", {}, dependence=dependence),
+            scheduleCrontab="0 0 1 * * ? *", scheduleWarningType="ALL", scheduleWarningGroupId=3,
+            scheduleWarningGroupName="ops",
+        )
+    )  # fmt: skip
+    assert not said(found, Grade.LOST)
+    assert '"12": ""  # "upstream" there; task "a" of "daily"' in found.files["catalog.yaml"]
+    assert "alert_group: ops\n" in found.files["workflows/daily.yaml"]

@@ -207,6 +207,14 @@ tasks:
     assert only(found).schedules[0].cron == "0 0 0 * * ? *"
 
 
+def test_a_schedule_of_the_sdk_has_the_zone_that_the_sdk_takes() -> None:
+    found = imported(
+        "workflow: {name: w, schedule: '0 0 1 * * ? *'}\ntasks: [{name: a, task_type: Shell, command: 'true'}]\n"
+    )
+    assert only(found).spec.time_zone == "Asia/Shanghai"
+    assert any("the SDK takes Asia/Shanghai" in each for each in said(found, Grade.CHANGED))
+
+
 def test_what_the_sdk_takes_from_its_machine_is_a_todo() -> None:
     found = imported(
         "workflow: {name: w}\n"

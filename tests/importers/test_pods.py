@@ -89,3 +89,32 @@ def test_what_has_no_counterpart_in_a_pod_is_to_be_done(given: str) -> None:
 def test_a_password_of_another_call_stays_one() -> None:
     found = in_dag("PythonOperator(task_id='a', python_callable=lambda: Client(secret='a-shared-secret-1'))")
     assert not any("a-shared-secret-1" in text for text in found.files.values())
+
+
+def test_a_container_of_docker_keeps_its_mounts_and_options() -> None:
+    found = in_dag("""
+        from airflow.providers.docker.operators.docker import DockerOperator
+        from docker.types import Mount
+        DockerOperator(
+            task_id="a", image="app:1", command="load 'a b' {{ ds }}", entrypoint=["sh", "-c"], user=5,
+            environment={"DAY": "{{ ds }}", "MODE": "full load"}, docker_url="tcp://proxy:2375",
+            mounts=[Mount(source="/data", target="/in", type="bind", read_only=True)], skip_on_exit_code=9,
+        )
+    """)
+    made = tasks(found)["a"]
+    day = "$[interval_start(yyyy-MM-dd)]"
+    assert made.params["script"] == (
+        f"docker --host tcp://proxy:2375 run --rm -e \"DAY={day}\" -e 'MODE=full load' --user 5"
+        " --mount type=bind,source=/data,target=/in,readonly --entrypoint sh app:1"
+        f" -c load 'a b' \"{day}\"\n"
+    )
+    assert list(made.skip_exit_codes) == [9]
+    assert not said(found, Grade.LOST)
+
+
+def test_mounts_of_a_container_that_are_not_known_are_left_to_a_person() -> None:
+    found = in_dag(
+        "DockerOperator(task_id='a', image='x', mounts=secret())",
+        before="from airflow.providers.docker.operators.docker import DockerOperator",
+    )
+    assert any("write --mount for secret()" in each for each in said(found, Grade.TODO, "a"))

@@ -48,11 +48,15 @@ def _item(item: Fields, draft: Draft, context: Context) -> dict[str, Any]:
     id_ = item.text("definitionCode") or item.text("definitionId")
     task = item.text("depTaskCode") or item.text("depTasks")
     named, project = item.text("definitionName"), item.text("projectName")
-    item.irrelevant("state", "status", "projectCode", "projectId", "cycle", "dependentType")
+    labels = {each.text("value"): each.text("label") for each in item.children("definitionList")}
+    item.irrelevant(
+        "depTasksList", "dateValueList", "state", "status", "projectCode", "projectId", "cycle", "dependentType"
+    )
     if item.text("dependentType") == "DEPENDENT_ON_WORKFLOW":
         task = task if task == _EACH else ""
     if id_ or named:
-        made = context.workflow(draft, id_, named, project)
+        there = f'"{labels[id_]}" there' if labels.get(id_) else ""
+        made = context.workflow(draft, id_, named, project, there)
     else:
         made = {"workflow": "TODO"}
         draft.about.todo("definitionCode", "it waits for a workflow that is not named; write it")
