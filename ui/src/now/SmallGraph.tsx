@@ -9,13 +9,8 @@ const ROW_PX = 64;
 /** Of a column so much is the node, the rest is for the arrows. */
 const NODE_SHARE = 0.72;
 
-interface Props {
-  run: Schemas["RunPageAnswer"];
-  graph: Schemas["TaskOrder"][];
-}
-
 /** The tasks of a small run as boxes and arrows, each with how it went; a box leads to its log. */
-export function SmallGraph({ run, graph }: Props) {
+export function SmallGraph({ run, graph }: { run: Schemas["RunPageAnswer"]; graph: Schemas["TaskOrder"][] }) {
   const { columns, rows, tasks, arrows } = useMemo(() => layersOf(graph), [graph]);
   const attempts = new Map(run.tasks.map((task) => [task.name, task]));
   const width = 100 / (columns - 1 + NODE_SHARE);

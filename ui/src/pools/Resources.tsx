@@ -71,13 +71,7 @@ export function Resources({ pool }: { pool: PoolContent }) {
   );
 }
 
-interface RowProps {
-  pool: string;
-  resource: Resource;
-  onSetAside: () => void;
-}
-
-function Row({ pool, resource, onSetAside }: RowProps) {
+function Row({ pool, resource, onSetAside }: { pool: string; resource: Resource; onSetAside: () => void }) {
   const { t } = useTranslation("pools");
   const whyNot = useWhyNot("ADMIN");
   const done = useDone("pools");

@@ -7,14 +7,8 @@ import { FormDialog } from "@/forms/FormDialog";
 import { useDone } from "@/forms/useDone";
 import type { Resource } from "./queries";
 
-interface Props {
-  pool: string;
-  resource: Resource;
-  onClose: () => void;
-}
-
 /** Stops giving a resource, with the reason that everybody sees. */
-export function SetAside({ pool, resource, onClose }: Props) {
+export function SetAside({ pool, resource, onClose }: { pool: string; resource: Resource; onClose: () => void }) {
   const { t } = useTranslation("pools");
   const done = useDone("pools");
   const [reason, setReason] = useState("");

@@ -5,14 +5,8 @@ import { Answer } from "@/parts/Answer";
 import { Dialog } from "@/parts/Dialog";
 import { Sentence } from "@/parts/Sentence";
 
-interface Props {
-  run: string;
-  task?: string | undefined;
-  onClose: () => void;
-}
-
 /** Why a run, or a task of it, is as it is, and what to do about it. */
-export function WhyDialog({ run, task, onClose }: Props) {
+export function WhyDialog({ run, task, onClose }: { run: string; task?: string | undefined; onClose: () => void }) {
   const { t } = useTranslation("runs");
   const found = useQuery({
     queryKey: ["why", run, task ?? ""],

@@ -159,14 +159,7 @@ function Chains({ progress, asked }: { progress: Progress; asked: Asked }) {
   );
 }
 
-interface ChainProps {
-  at: string;
-  run: string | null;
-  state: string;
-  why?: string;
-}
-
-function ChainRow({ at, run, state, why = "" }: ChainProps) {
+function ChainRow({ at, run, state, why = "" }: { at: string; run: string | null; state: string; why?: string }) {
   return (
     <tr>
       <td>{at.replace("T", " ")}</td>

@@ -4,14 +4,8 @@ import { api, match } from "@/api/client";
 import { Confirm } from "@/forms/Confirm";
 import { changedSchedules, type Schedule } from "./queries";
 
-interface Props {
-  schedule: Schedule;
-  name: string;
-  onClose: () => void;
-}
-
 /** Asks before a schedule is deleted. */
-export function DeleteSchedule({ schedule, name, onClose }: Props) {
+export function DeleteSchedule({ schedule, name, onClose }: { schedule: Schedule; name: string; onClose: () => void }) {
   const { t } = useTranslation("schedules");
   const removal = useMutation({
     mutationFn: () =>

@@ -25,14 +25,8 @@ const TYPING_MS = 300;
 /** The fields that show what is wrong with them. */
 const SHOWN = ["cron", "time_zone", "start_time", "end_time", "misfire_grace_s", "params", ...OPTIONS];
 
-interface Props {
-  schedule?: Detail;
-  before: Draft;
-  onClose: () => void;
-}
-
 /** The fields of a schedule, and next to them when it would fire. */
-export function EditorForm({ schedule, before, onClose }: Props) {
+export function EditorForm({ schedule, before, onClose }: { schedule?: Detail; before: Draft; onClose: () => void }) {
   const { t } = useTranslation("schedules");
   const project = useProject();
   // What was read when the form was opened: a change of somebody else behind it must be refused, not replaced.

@@ -62,13 +62,7 @@ export function ScheduleList({ search, filter, onChange }: Props) {
   );
 }
 
-interface RowProps {
-  schedule: Schedule;
-  search: Search;
-  onChange: Props["onChange"];
-}
-
-function Row({ schedule, search, onChange }: RowProps) {
+function Row({ schedule, search, onChange }: { schedule: Schedule; search: Search; onChange: Props["onChange"] }) {
   const { t, i18n } = useTranslation("schedules");
   const whyNot = useWhyNot("EDITOR", schedule.project ?? null);
   const [isDeleting, setIsDeleting] = useState(false);

@@ -14,13 +14,8 @@ import { Sessions } from "./Sessions";
 import { Tokens } from "./Tokens";
 import { ValueForm } from "./ValueForm";
 
-interface Props {
-  user: Schemas["UserAnswer"];
-  projects: string[];
-}
-
 /** One account: enabled or not, administrator or not, how it gets in, where it is logged in. */
-export function User({ user, projects }: Props) {
+export function User({ user, projects }: { user: Schemas["UserAnswer"]; projects: string[] }) {
   const { t } = useTranslation("settings");
   const whyNot = useWhyNot("ADMIN");
   const done = useDone("users", "sessions", "tokens");

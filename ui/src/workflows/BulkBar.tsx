@@ -15,13 +15,8 @@ import type { Workflow } from "./queries";
 
 type What = "publish" | "takeBack" | "run" | "export";
 
-interface Props {
-  selected: Workflow[];
-  onForget: () => void;
-}
-
 /** What can be done with several workflows at once; says how many of them it was done for, and why not the others. */
-export function BulkBar({ selected, onForget }: Props) {
+export function BulkBar({ selected, onForget }: { selected: Workflow[]; onForget: () => void }) {
   const { t } = useTranslation("workflows");
   const who = useQuery(me);
   const act = useMutation({

@@ -8,15 +8,10 @@ import type { Drawing } from "./collapse";
 import type { Place } from "./layered";
 import { type Box, boxAt, coloursOf, paint, type View, viewOfAll, zoomed } from "./painting";
 
-interface Props {
-  drawing: Drawing;
-  places: Record<string, Place>;
-}
-
 const STEP = 80;
 
 /** A graph of very many tasks as a picture: dragged, zoomed, and pressed to choose a task; the table has them all. */
-export function CanvasGraph({ drawing, places }: Props) {
+export function CanvasGraph({ drawing, places }: { drawing: Drawing; places: Record<string, Place> }) {
   const { t } = useTranslation("run");
   const { go, openMenu } = useRun();
   const held = useRef<{ x: number; y: number; moved: boolean } | null>(null);

@@ -10,13 +10,8 @@ import { type TaskData, TaskNode } from "./TaskNode";
 
 const NODES = { task: TaskNode };
 
-interface Props {
-  drawing: Drawing;
-  places: Record<string, Place>;
-}
-
 /** The graph as boxes that can be reached by the keyboard. */
-export function FlowGraph({ drawing, places }: Props) {
+export function FlowGraph({ drawing, places }: { drawing: Drawing; places: Record<string, Place> }) {
   const { t } = useTranslation("run");
   const { tasks, search, go } = useRun();
   const byName = useMemo(() => new Map(tasks.map((task) => [task.name, task])), [tasks]);

@@ -17,15 +17,8 @@ import { isFailed, isLivingStream } from "../model";
 
 const ICON = { size: 16, stroke: 1.5, "aria-hidden": true } as const;
 
-interface Props {
-  name: string;
-  x: number;
-  y: number;
-  close: () => void;
-}
-
 /** What can be done with a task: opened by its button, or by a right click on it. */
-export function TaskMenu({ name, x, y, close }: Props) {
+export function TaskMenu({ name, x, y, close }: { name: string; x: number; y: number; close: () => void }) {
   const { t } = useTranslation("run");
   const { run, tasks, go, change, whyNot } = useRun();
   const task = tasks.find((each) => each.name === name);
