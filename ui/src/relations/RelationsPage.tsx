@@ -4,6 +4,7 @@ import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
+import { asked } from "@/api/reads";
 import { useProject } from "@/app/ProjectSwitch";
 import { useTopics } from "@/live/eventSource";
 import { Answer, Empty } from "@/parts/Answer";
@@ -32,11 +33,11 @@ export function RelationsPage() {
   const project = useProject() ?? undefined;
   const navigate = useNavigate();
   useTopics("definitions");
-  const found = useQuery({
-    queryKey: ["relations", "all", project],
-    queryFn: () =>
+  const found = useQuery(
+    asked(["relations", "all", project], () =>
       api.GET("/api/v1/workflow-relations", { params: { query: project === undefined ? {} : { project } } }),
-  });
+    ),
+  );
   const graph = useMemo(() => {
     const whole = graphOf(found.data?.items ?? []);
     return of === undefined ? whole : connected(whole, of);

@@ -4,7 +4,7 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { Fragment, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, type Schemas } from "@/api/client";
-import { paged } from "@/api/pages";
+import { paged } from "@/api/reads";
 import { bytes } from "@/cluster/bytes";
 import { ChangeOrDelete } from "@/forms/ChangeOrDelete";
 import { useDone } from "@/forms/useDone";

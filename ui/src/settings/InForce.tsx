@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
+import { asked } from "@/api/reads";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { Table } from "@/parts/Table";
@@ -13,7 +14,7 @@ export function InForce() {
   const search = useSearch({ strict: false }) as { q?: string };
   const navigate = useNavigate();
   const wanted = (search.q ?? "").toString().toLowerCase();
-  const found = useQuery({ queryKey: ["settings"], queryFn: () => api.GET("/api/v1/settings") });
+  const found = useQuery(asked(["settings"], () => api.GET("/api/v1/settings")));
   return (
     <>
       <TextInput

@@ -3,6 +3,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, type Schemas } from "@/api/client";
+import { asked } from "@/api/reads";
 import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
@@ -22,10 +23,11 @@ export function Members({ project }: { project: string }) {
   const done = useDone("projects", "me");
   const [name, setName] = useState("");
   const [role, setRole] = useState<Role>("VIEWER");
-  const found = useQuery({
-    queryKey: ["projects", "members", project],
-    queryFn: () => api.GET("/api/v1/projects/{project}/members", { params: { path: { project } } }),
-  });
+  const found = useQuery(
+    asked(["projects", "members", project], () =>
+      api.GET("/api/v1/projects/{project}/members", { params: { path: { project } } }),
+    ),
+  );
   const put = useMutation({
     mutationFn: (member: { name: string; role: Role }) =>
       api.PUT("/api/v1/projects/{project}/members/{name}", {

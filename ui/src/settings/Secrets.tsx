@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, type Schemas } from "@/api/client";
+import { asked } from "@/api/reads";
 import { Confirm } from "@/forms/Confirm";
 import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
@@ -18,8 +19,8 @@ export function Secrets() {
   const whyNot = useWhyNot("ADMIN");
   const done = useDone("secrets", "data-sources", "environments", "alerts");
   const [isAsking, setIsAsking] = useState(false);
-  const keys = useQuery({ queryKey: ["secrets", "keys"], queryFn: () => api.GET("/api/v1/secrets/keys") });
-  const secrets = useQuery({ queryKey: ["secrets"], queryFn: () => api.GET("/api/v1/secrets") });
+  const keys = useQuery(asked(["secrets", "keys"], () => api.GET("/api/v1/secrets/keys")));
+  const secrets = useQuery(asked(["secrets"], () => api.GET("/api/v1/secrets")));
   const rotate = useMutation({
     mutationFn: () => api.POST("/api/v1/secrets:rotate"),
     onSuccess: (said) => {

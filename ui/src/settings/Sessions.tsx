@@ -1,6 +1,7 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
+import { asked } from "@/api/reads";
 import { useDone } from "@/forms/useDone";
 import { Act } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
@@ -14,10 +15,9 @@ export function Sessions({ account }: { account: string }) {
   const { t } = useTranslation("settings");
   const done = useDone("sessions");
   const path = { account };
-  const found = useQuery({
-    queryKey: ["sessions", account],
-    queryFn: () => api.GET("/api/v1/users/{account}/sessions", { params: { path } }),
-  });
+  const found = useQuery(
+    asked(["sessions", account], () => api.GET("/api/v1/users/{account}/sessions", { params: { path } })),
+  );
   const end = useMutation({
     mutationFn: (id: string) =>
       api.DELETE("/api/v1/users/{account}/sessions/{id}", { params: { path: { account, id } } }),

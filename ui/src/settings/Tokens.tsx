@@ -2,6 +2,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, type Schemas } from "@/api/client";
+import { asked } from "@/api/reads";
 import { ShownOnce } from "@/forms/ShownOnce";
 import { useDone } from "@/forms/useDone";
 import { Act } from "@/parts/Act";
@@ -18,10 +19,11 @@ export function Tokens({ account }: { account: string }) {
   const done = useDone("tokens");
   const [isMaking, setIsMaking] = useState(false);
   const [made, setMade] = useState<Schemas["TokenMade"] | null>(null);
-  const found = useQuery({
-    queryKey: ["tokens", account],
-    queryFn: () => api.GET("/api/v1/users/{account}/tokens", { params: { path: { account }, query: { limit: 200 } } }),
-  });
+  const found = useQuery(
+    asked(["tokens", account], () =>
+      api.GET("/api/v1/users/{account}/tokens", { params: { path: { account }, query: { limit: 200 } } }),
+    ),
+  );
   const revoke = useMutation({
     mutationFn: (id: string) =>
       api.DELETE("/api/v1/users/{account}/tokens/{id}", { params: { path: { account, id } } }),

@@ -1,6 +1,6 @@
 /** What is read of one workflow. */
 import { api, type Schemas } from "@/api/client";
-import { paged } from "@/api/pages";
+import { paged } from "@/api/reads";
 import { exported } from "@/editor/queries";
 
 /** The last runs of a workflow, as bars. */

@@ -1,7 +1,7 @@
 /** What is read of the workflows. */
 import { keepPreviousData } from "@tanstack/react-query";
 import { api, type Schemas } from "@/api/client";
-import { paged } from "@/api/pages";
+import { paged } from "@/api/reads";
 
 export type Workflow = Schemas["ListedWorkflow"];
 export type Schedule = Schemas["ScheduleAnswer"];
