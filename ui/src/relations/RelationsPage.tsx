@@ -1,13 +1,15 @@
-import { Button, SegmentedControl } from "@mantine/core";
+import { SegmentedControl } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { Link, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
 import { asked } from "@/api/reads";
 import { useProject } from "@/app/ProjectSwitch";
 import { useTopics } from "@/live/eventSource";
+import { SmallAct } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
+import { useAddress } from "@/parts/useAddress";
 import { connected, graphOf } from "./model";
 import { RelationsCanvas } from "./RelationsCanvas";
 import { RelationsTable } from "./RelationsTable";
@@ -31,7 +33,6 @@ export function RelationsPage() {
   const { t } = useTranslation("relations");
   const { of, as } = checked(useSearch({ strict: false }) as Record<string, unknown>);
   const project = useProject() ?? undefined;
-  const navigate = useNavigate();
   useTopics("definitions");
   const found = useQuery(
     asked(["relations", "all", project], () =>
@@ -42,8 +43,7 @@ export function RelationsPage() {
     const whole = graphOf(found.data?.items ?? []);
     return of === undefined ? whole : connected(whole, of);
   }, [found.data, of]);
-  const change = (part: Search) =>
-    void navigate({ to: ".", search: (before: Record<string, unknown>) => ({ ...before, ...part }), replace: true });
+  const change = useAddress<Search>();
   return (
     <div className="page relations-page">
       <div className="page-head">
@@ -58,11 +58,7 @@ export function RelationsPage() {
             { value: "table", label: t("as.table") },
           ]}
         />
-        {of !== undefined && (
-          <Button size="xs" variant="default" onClick={() => change({ of: undefined })}>
-            {t("showAll")}
-          </Button>
-        )}
+        {of !== undefined && <SmallAct onClick={() => change({ of: undefined })} word={t("showAll")} />}
         <ul className="legend end" aria-label={t("legend")}>
           {(["SUB_PROCESS", "DYNAMIC", "TRIGGER", "DEPENDENT"] as const).map((type) => (
             <li key={type} data-type={type}>
