@@ -49,9 +49,7 @@ export function ChannelRow({ channel, onChange }: { channel: Channel; onChange: 
             )}
             {!test.isPending && <Tested answer={test.data} error={test.error} />}
           </span>
-          <Act size="compact-sm" why={whyNot} loading={test.isPending} onClick={() => test.mutate()}>
-            {t("test")}
-          </Act>
+          <Act size="compact-sm" why={whyNot} loading={test.isPending} onClick={() => test.mutate()} word={t("test")} />
           <ChangeOrDelete name={channel.name} whyNot={whyNot} onChange={onChange} remove={remove} touches={["alerts"]}>
             <p>{channel.waiting > 0 ? t("deleteWaiting", { count: channel.waiting }) : t("deleteChannelHelp")}</p>
           </ChangeOrDelete>

@@ -31,11 +31,7 @@ export function RulesTab() {
     <Panel
       title={t("tab.rules")}
       remark={found.data && `${count(found.data.items.length)}${found.hasNextPage ? "+" : ""}`}
-      end={
-        <Act size="xs" why={whyNot} onClick={() => setEditing("new")}>
-          {t("newRule")}
-        </Act>
-      }
+      end={<Act size="xs" why={whyNot} onClick={() => setEditing("new")} word={t("newRule")} />}
     >
       <Answer
         of={found}

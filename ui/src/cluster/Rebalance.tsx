@@ -23,9 +23,8 @@ export function Rebalance({ isAdmin }: { isAdmin: boolean }) {
         hint={t("rebalanceWhat")}
         loading={act.isPending}
         onClick={() => act.mutate()}
-      >
-        {t("rebalance")}
-      </Act>
+        word={t("rebalance")}
+      />
     </>
   );
 }

@@ -36,15 +36,7 @@ export function ListPanel<T>({ title, of, filters, size, number, words, head, hi
   return (
     <section className="panel" aria-label={title} aria-busy={of.isPlaceholderData}>
       {head}
-      <Answer
-        of={of}
-        lines={10}
-        empty={
-          <Empty title={t("none")}>
-            <p>{t(isFiltered ? "noneFiltered" : "noneYet")}</p>
-          </Empty>
-        }
-      >
+      <Answer of={of} lines={10} empty={<Empty title={t("none")}>{t(isFiltered ? "noneFiltered" : "noneYet")}</Empty>}>
         {({ items }) => children(items)}
       </Answer>
       {(shown > 0 || of.data?.has_more) && (

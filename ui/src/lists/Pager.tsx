@@ -1,5 +1,5 @@
-import { Button } from "@mantine/core";
 import { useTranslation } from "react-i18next";
+import { Act } from "@/parts/Act";
 import { count } from "@/parts/time";
 import { type Filters, textOf } from "./filters";
 
@@ -37,16 +37,8 @@ export function Pager({ filters, next, size, shown, number }: Props) {
         {shown > 0 && t("place", { first: count(first), last: count(first + shown - 1) })}
         {shown > 0 && number !== null && ` ${t("ofAll", { number })}`}
       </span>
-      {cursor !== "" && (
-        <Button size="compact-xs" variant="default" onClick={newer}>
-          {t("newer")}
-        </Button>
-      )}
-      {next && (
-        <Button size="compact-xs" variant="default" onClick={older}>
-          {t("older")}
-        </Button>
-      )}
+      {cursor !== "" && <Act size="compact-xs" variant="default" onClick={newer} word={t("newer")} />}
+      {next && <Act size="compact-xs" variant="default" onClick={older} word={t("older")} />}
     </>
   );
 }

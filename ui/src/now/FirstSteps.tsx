@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { useTranslation } from "react-i18next";
+import { SmallAct } from "@/parts/Act";
 import { Ago } from "@/parts/Time";
 import { runsPage } from "@/runs/queries";
 import { runFilterOf } from "@/runs/runFilter";
@@ -58,9 +59,7 @@ export function FirstSteps({ hasSample }: { hasSample: boolean }) {
         </Card>
         <Card icon={IconAlignLeft} title={t("paste")} about={t("pasteAbout")}>
           <CopyBlock text={YAML} />
-          <Button size="xs" variant="default" onClick={() => setIsPasting(true)}>
-            {t("pasteAndCheck")}
-          </Button>
+          <SmallAct onClick={() => setIsPasting(true)} word={t("pasteAndCheck")} />
         </Card>
         <Card icon={IconCode} title={t("python")} about={t("pythonAbout")}>
           <CopyBlock text={python(hasSample)} />

@@ -14,6 +14,7 @@ import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
 import { useFilters } from "@/lists/filters";
 import { useMay } from "@/login/rights";
+import { RowAct } from "@/parts/Act";
 import { RunLink } from "@/parts/Links";
 import { say, sayFailure } from "@/parts/notices";
 import { Mark } from "@/parts/State";
@@ -69,14 +70,11 @@ function WhyButton({ run, task }: { run: string; task?: string | null | undefine
   const { t } = useTranslation("now");
   const { place } = useFilters();
   return (
-    <Button
-      size="compact-sm"
-      variant="default"
+    <RowAct
       leftSection={<IconQuestionMark size={14} stroke={1.5} />}
       onClick={() => place({ why: run, task: task ?? undefined })}
-    >
-      {t("why")}
-    </Button>
+      word={t("why")}
+    />
   );
 }
 

@@ -1,6 +1,7 @@
-import { ActionIcon, Checkbox, Popover } from "@mantine/core";
+import { Checkbox, Popover } from "@mantine/core";
 import { IconColumns3 } from "@tabler/icons-react";
 import { useTranslation } from "react-i18next";
+import { IconAct } from "@/parts/IconAct";
 import { kept } from "./shared";
 
 /** The columns of each table that somebody does not want to see, by their places. */
@@ -29,16 +30,7 @@ export function Columns({ table, all }: Props) {
   return (
     <Popover position="bottom-end" shadow="md" trapFocus returnFocus>
       <Popover.Target>
-        <ActionIcon
-          variant="subtle"
-          color="gray"
-          size={26}
-          className="columns"
-          aria-label={t("columns")}
-          title={t("columns")}
-        >
-          <IconColumns3 size={14} aria-hidden />
-        </ActionIcon>
+        <IconAct icon={IconColumns3} word={t("columns")} size={26} className="columns" />
       </Popover.Target>
       <Popover.Dropdown className="chip-choices">
         <Checkbox.Group

@@ -88,7 +88,7 @@ function Row({ pool, resource, onSetAside }: { pool: string; resource: Resource;
   const isAside = resource.set_aside_at != null;
   const isByPerson = resource.set_aside_by != null;
   // Not `loading`, which takes the focus away.
-  const takeBack = { onClick: () => back.isPending || back.mutate(), children: t("takeBack") };
+  const takeBack = { onClick: () => back.isPending || back.mutate(), word: t("takeBack") };
   return (
     <tr>
       <td className="mono name">{resource.name}</td>
@@ -109,7 +109,7 @@ function Row({ pool, resource, onSetAside }: { pool: string; resource: Resource;
               size="compact-xs"
               variant="default"
               why={whyNot}
-              {...(isAside && isByPerson ? takeBack : { onClick: onSetAside, children: t("setAsideVerb") })}
+              {...(isAside && isByPerson ? takeBack : { onClick: onSetAside, word: t("setAsideVerb") })}
             />
           </div>
         )}

@@ -1,5 +1,5 @@
-import { Button } from "@mantine/core";
 import { useTranslation } from "react-i18next";
+import { SmallAct } from "@/parts/Act";
 import { Dialog } from "@/parts/Dialog";
 import { OperationState } from "./OperationState";
 
@@ -11,9 +11,7 @@ export function OperationDialog({ id, onClose }: { id: string; onClose: () => vo
       <div className="stack" aria-live="polite">
         <OperationState id={id} />
         <div className="line end">
-          <Button size="xs" variant="default" onClick={onClose}>
-            {t("close")}
-          </Button>
+          <SmallAct onClick={onClose} word={t("close")} />
         </div>
       </div>
     </Dialog>

@@ -1,4 +1,3 @@
-import { Button } from "@mantine/core";
 import { IconPlayerPlay } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
@@ -23,6 +22,7 @@ import { RunFilters } from "./RunFilters";
 import { RunTable } from "./RunTable";
 import { numberOf, type RunFilter, runFilterOf } from "./runFilter";
 import "./runs.css";
+import { Act } from "@/parts/Act";
 import { type Action, rerunOf, type Selection, type Target, toggled } from "./selection";
 import { WhyDialog } from "./WhyDialog";
 
@@ -76,9 +76,12 @@ export function RunsPage() {
         onHelp={setIsHelp}
       >
         <ExportMenu filter={filter} />
-        <Button size="xs" leftSection={<IconPlayerPlay size={14} stroke={1.5} />} onClick={() => palette.set("start")}>
-          {t("start")}
-        </Button>
+        <Act
+          size="xs"
+          leftSection={<IconPlayerPlay size={14} stroke={1.5} />}
+          onClick={() => palette.set("start")}
+          word={t("start")}
+        />
       </ListHead>
       <RunFilters filters={filters} />
       <HistogramPanel

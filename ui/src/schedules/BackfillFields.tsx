@@ -77,9 +77,11 @@ export function BackfillFields({ wanted, onChange, params, onParams, tried, star
       <Pairs label={t("params")} pairs={params} onChange={onParams} error={fault("params")} />
       <Refusal error={faultBeside(start.error, ...SHOWN)} />
       <div className="form-end">
-        <Submit isPending={start.isPending} why={whyNot ?? (runs === 0 ? t("nothingToFill") : null)}>
-          {runs === 0 ? t("startBackfill") : t("startBackfillOf", { count: runs })}
-        </Submit>
+        <Submit
+          isPending={start.isPending}
+          why={whyNot ?? (runs === 0 ? t("nothingToFill") : null)}
+          word={runs === 0 ? t("startBackfill") : t("startBackfillOf", { count: runs })}
+        />
       </div>
     </form>
   );

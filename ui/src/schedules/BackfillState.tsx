@@ -5,7 +5,7 @@ import { api, type Schemas } from "@/api/client";
 import { queries } from "@/api/queries";
 import { useProject } from "@/app/ProjectSwitch";
 import { useWhyNot } from "@/login/rights";
-import { Act } from "@/parts/Act";
+import { SmallAct } from "@/parts/Act";
 import { Answer } from "@/parts/Answer";
 import { RunLink } from "@/parts/Links";
 import { say, sayFailure } from "@/parts/notices";
@@ -78,16 +78,13 @@ function Acts({ runs }: { runs: Runs }) {
     onError: sayFailure,
   });
   return ACTS.map(({ action, of, icon: Icon, verb, none }) => (
-    <Act
+    <SmallAct
       key={action}
-      size="xs"
-      variant="default"
       leftSection={<Icon size={14} />}
       why={whyNot ?? (runs[of].length === 0 ? t(none) : null)}
       onClick={() => bulk.mutate({ action, ids: runs[of] })}
-    >
-      {t(verb)}
-    </Act>
+      word={t(verb)}
+    />
   ));
 }
 

@@ -1,4 +1,4 @@
-import { Button, Checkbox, TextInput } from "@mantine/core";
+import { Checkbox, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
@@ -15,6 +15,7 @@ import { useFields } from "@/forms/useFields";
 import { WorkflowSelect } from "@/forms/WorkflowSelect";
 import { ZoneSelect } from "@/forms/ZoneSelect";
 import { useWhyNot } from "@/login/rights";
+import { Act } from "@/parts/Act";
 import { changesOf, type Draft, sentOf } from "./draft";
 import { FireTimes } from "./FireTimes";
 import { MisfireFields } from "./MisfireFields";
@@ -83,12 +84,12 @@ export function EditorForm({ schedule, before, onClose }: { schedule?: Detail; b
         <Refusal error={faultBeside(saving.error, ...SHOWN)} />
         {isOutdated(saving.error) && <p className="mute">{t("outdated")}</p>}
         <div className="dialog-end">
-          <Button variant="default" onClick={onClose}>
-            {t("cancel")}
-          </Button>
-          <Submit isPending={saving.isPending} why={whyNot ?? (draft.code === null ? t("chooseFirst") : null)}>
-            {t("save")}
-          </Submit>
+          <Act variant="default" onClick={onClose} word={t("cancel")} />
+          <Submit
+            isPending={saving.isPending}
+            why={whyNot ?? (draft.code === null ? t("chooseFirst") : null)}
+            word={t("save")}
+          />
         </div>
       </div>
     </form>

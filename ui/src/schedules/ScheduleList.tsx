@@ -1,4 +1,4 @@
-import { ActionIcon, Menu, Switch } from "@mantine/core";
+import { Menu, Switch } from "@mantine/core";
 import { IconDots } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
@@ -8,6 +8,7 @@ import { Refusal } from "@/forms/Refusal";
 import { useWhyNot } from "@/login/rights";
 import { Answer, Empty } from "@/parts/Answer";
 import { cronWords } from "@/parts/cronWords";
+import { IconAct } from "@/parts/IconAct";
 import { WorkflowLink } from "@/parts/Links";
 import { say, sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
@@ -112,9 +113,7 @@ function Row({ schedule, search, onChange }: { schedule: Schedule; search: Searc
         <td>
           <Menu position="bottom-end">
             <Menu.Target>
-              <ActionIcon variant="subtle" color="gray" aria-label={t("actionsOf", { id: schedule.id, name })}>
-                <IconDots size={16} />
-              </ActionIcon>
+              <IconAct icon={IconDots} word={t("actionsOf", { id: schedule.id, name })} />
             </Menu.Target>
             <Menu.Dropdown>
               <Menu.Item onClick={() => onChange({ edit: schedule.id }, false)}>

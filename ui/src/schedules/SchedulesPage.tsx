@@ -5,12 +5,12 @@ import { useTranslation } from "react-i18next";
 import { useProject } from "@/app/ProjectSwitch";
 import { useTopics } from "@/live/eventSource";
 import { useWhyNot } from "@/login/rights";
-import { Act } from "@/parts/Act";
 import { Calendar } from "./Calendar";
 import { Editor } from "./Editor";
 import { ScheduleList } from "./ScheduleList";
 import { filterOf, type Search, searchOf } from "./search";
 import "@/forms/forms.css";
+import { Act } from "@/parts/Act";
 import "./schedules.css";
 
 /** When workflows start by themselves: how the last days went, what comes, and the rules. */
@@ -72,9 +72,8 @@ export function SchedulesPage() {
             why={whyNot}
             leftSection={<IconPlus size={16} stroke={1.5} />}
             onClick={() => change({ add: "" }, false)}
-          >
-            {t("new")}
-          </Act>
+            word={t("new")}
+          />
         </div>
       </div>
       <Calendar search={search} filter={filter} onChange={change} />

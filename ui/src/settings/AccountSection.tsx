@@ -113,9 +113,11 @@ function OwnPassword({ name }: { name: string }) {
         <EndTokens value={endTokens} onChange={setEndTokens} />
         <Refusal error={faultBeside(change.error, "current", "password")} />
         <div className="form-end">
-          <Submit isPending={change.isPending} why={password === "" ? t("passwordFirst") : null}>
-            {t("changePassword")}
-          </Submit>
+          <Submit
+            isPending={change.isPending}
+            why={password === "" ? t("passwordFirst") : null}
+            word={t("changePassword")}
+          />
         </div>
       </form>
     </Panel>

@@ -3,7 +3,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { api, type Schemas } from "@/api/client";
 import { asked } from "@/api/reads";
-import { Act } from "@/parts/Act";
+import { RowAct } from "@/parts/Act";
 import { sentenceOf } from "@/parts/sentence";
 import { DataSourceForm } from "./DataSourceForm";
 import { NamedList } from "./NamedList";
@@ -39,9 +39,7 @@ function TestButton({ name, whyNot }: { name: string; whyNot: string | null }) {
         {test.isPending && <Loader size={12} />}
         <Checked answer={test.data} error={test.error} />
       </span>
-      <Act size="compact-sm" variant="default" why={whyNot} onClick={() => test.mutate()}>
-        {t("test")}
-      </Act>
+      <RowAct why={whyNot} onClick={() => test.mutate()} word={t("test")} />
     </>
   );
 }

@@ -6,7 +6,7 @@ import { api, type Schemas } from "@/api/client";
 import { asked } from "@/api/reads";
 import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
-import { Act } from "@/parts/Act";
+import { RowAct } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
@@ -75,9 +75,7 @@ export function Members({ project }: { project: string }) {
                     )}
                   </td>
                   <td className="num">
-                    <Act size="compact-sm" variant="default" why={whyNot} onClick={() => remove.mutate(each.name)}>
-                      {t("remove")}
-                    </Act>
+                    <RowAct why={whyNot} onClick={() => remove.mutate(each.name)} word={t("remove")} />
                   </td>
                 </tr>
               ))}

@@ -51,9 +51,8 @@ export function Project({ name, onGone }: { name: string; onGone: () => void }) 
                 variant="default"
                 why={whyNot ?? (project.workflows > 0 ? t("hasWorkflows", { count: project.workflows }) : null)}
                 onClick={() => setIsDeleting(true)}
-              >
-                {t("delete")}
-              </Act>
+                word={t("delete")}
+              />
             </div>
           </Panel>
           {isDeleting && (

@@ -7,7 +7,7 @@ import { asked } from "@/api/reads";
 import { Confirm } from "@/forms/Confirm";
 import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
-import { Act } from "@/parts/Act";
+import { SmallAct } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { Heads } from "@/parts/Table";
@@ -37,14 +37,7 @@ export function Secrets() {
   });
   return (
     <>
-      <Panel
-        title={t("keys")}
-        end={
-          <Act size="xs" variant="default" why={whyNot} onClick={() => setIsAsking(true)}>
-            {t("rotate")}
-          </Act>
-        }
-      >
+      <Panel title={t("keys")} end={<SmallAct why={whyNot} onClick={() => setIsAsking(true)} word={t("rotate")} />}>
         <Answer of={keys} empty={<Empty title={t("noKeys")} />}>
           {(all) => (
             <table>

@@ -3,7 +3,7 @@ import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
 import { asked } from "@/api/reads";
 import { useDone } from "@/forms/useDone";
-import { Act } from "@/parts/Act";
+import { RowAct, SmallAct } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
@@ -35,15 +35,12 @@ export function Sessions({ account }: { account: string }) {
       title={t("sessions")}
       remark={found.data?.items.length}
       end={
-        <Act
-          size="xs"
-          variant="default"
+        <SmallAct
           loading={endAll.isPending}
           why={others === 0 ? t("noOthers") : null}
           onClick={() => endAll.mutate()}
-        >
-          {t("endOthers")}
-        </Act>
+          word={t("endOthers")}
+        />
       }
     >
       <Answer of={found} empty={<Empty title={t("noSessions")} />}>
@@ -64,14 +61,11 @@ export function Sessions({ account }: { account: string }) {
                   <Moment at={each.expires_at} />
                 </td>
                 <td className="num">
-                  <Act
-                    size="compact-sm"
-                    variant="default"
+                  <RowAct
                     why={each.is_this ? t("logOutInstead") : null}
                     onClick={() => end.mutate(each.id)}
-                  >
-                    {t("end")}
-                  </Act>
+                    word={t("end")}
+                  />
                 </td>
               </tr>
             ))}

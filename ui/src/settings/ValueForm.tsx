@@ -49,9 +49,7 @@ export function ValueForm({ label, verb, value, onValue, field, request, onSubmi
           <TextInput {...given} />
         )}
         {children}
-        <Submit isPending={request.isPending} why={why.whyNot ?? (value === "" ? why.whyEmpty : null)}>
-          {verb}
-        </Submit>
+        <Submit isPending={request.isPending} why={why.whyNot ?? (value === "" ? why.whyEmpty : null)} word={verb} />
       </form>
       <Refusal error={faultBeside(request.error, field)} />
     </>

@@ -1,7 +1,7 @@
-import { Button } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
+import { Act } from "@/parts/Act";
 import { Answer, Failure } from "@/parts/Answer";
 import { Dialog } from "@/parts/Dialog";
 import { DiffLines } from "./DiffLines";
@@ -51,13 +51,9 @@ export function PublishDialog({ project, name, text, draft, onClose, onPublished
         <p className="mute">{t("publishMeans")}</p>
         {act.error !== null && !isClash(act.error) && <Failure error={act.error} />}
         <div className="dialog-end">
-          <Button variant="default" onClick={onClose}>
-            {t("cancel")}
-          </Button>
+          <Act variant="default" onClick={onClose} word={t("cancel")} />
           {compared.data !== undefined && (
-            <Button loading={act.isPending} onClick={() => act.mutate()}>
-              {t("publish")}
-            </Button>
+            <Act loading={act.isPending} onClick={() => act.mutate()} word={t("publish")} />
           )}
         </div>
       </div>

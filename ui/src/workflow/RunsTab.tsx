@@ -1,8 +1,8 @@
-import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
+import { SmallAct } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { RunLink } from "@/parts/Links";
 import { State } from "@/parts/State";
@@ -64,15 +64,9 @@ export function RunsTab({ project, name }: { project: string; name: string }) {
         {(cursor !== undefined || found.data?.has_more) && (
           <footer>
             <div className="end">
-              {cursor !== undefined && (
-                <Button variant="default" size="xs" onClick={() => setCursor(undefined)}>
-                  {t("newest")}
-                </Button>
-              )}
+              {cursor !== undefined && <SmallAct onClick={() => setCursor(undefined)} word={t("newest")} />}
               {found.data?.has_more && (
-                <Button variant="default" size="xs" onClick={() => setCursor(found.data?.next_cursor ?? undefined)}>
-                  {t("older")}
-                </Button>
+                <SmallAct onClick={() => setCursor(found.data?.next_cursor ?? undefined)} word={t("older")} />
               )}
             </div>
           </footer>

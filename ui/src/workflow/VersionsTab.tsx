@@ -84,9 +84,8 @@ export function VersionsTab({ head }: { head: Head }) {
                         variant="default"
                         why={!mayEdit ? t("editRole", { project: head.project }) : null}
                         onClick={() => setWanted(each.version)}
-                      >
-                        {t("rollBack")}
-                      </Act>
+                        word={t("rollBack")}
+                      />
                     )}
                   </td>
                 </tr>

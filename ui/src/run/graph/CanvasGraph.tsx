@@ -1,7 +1,7 @@
-import { ActionIcon } from "@mantine/core";
 import { IconFocusCentered, IconMinus, IconPlus } from "@tabler/icons-react";
 import { type KeyboardEvent, type PointerEvent, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
+import { IconAct } from "@/parts/IconAct";
 import { useRun } from "../context";
 import { isFailed } from "../model";
 import type { Drawing } from "./collapse";
@@ -68,15 +68,9 @@ export function CanvasGraph({ drawing, places }: { drawing: Drawing; places: Rec
         />
       </div>
       <div className="graph-tools">
-        <ActionIcon variant="default" aria-label={t("zoomIn")} onClick={() => zoom(1.6)}>
-          <IconPlus size={16} stroke={1.5} />
-        </ActionIcon>
-        <ActionIcon variant="default" aria-label={t("zoomOut")} onClick={() => zoom(0.625)}>
-          <IconMinus size={16} stroke={1.5} />
-        </ActionIcon>
-        <ActionIcon variant="default" aria-label={t("fit")} onClick={fit}>
-          <IconFocusCentered size={16} stroke={1.5} />
-        </ActionIcon>
+        <IconAct icon={IconPlus} word={t("zoomIn")} variant="default" onClick={() => zoom(1.6)} />
+        <IconAct icon={IconMinus} word={t("zoomOut")} variant="default" onClick={() => zoom(0.625)} />
+        <IconAct icon={IconFocusCentered} word={t("fit")} variant="default" onClick={fit} />
       </div>
       <p className="under">{under === null ? t("largeGraphSays") : `${under.id} · ${under.label}`}</p>
     </>

@@ -16,12 +16,7 @@ export function GraphTab() {
   const { run, tasks } = useRun();
   const drawing = useDrawing();
   const places = useLayout(drawing);
-  if (run.graph == null)
-    return (
-      <Empty title={t("noGraph")}>
-        <p>{t("noGraphSays")}</p>
-      </Empty>
-    );
+  if (run.graph == null) return <Empty title={t("noGraph")}>{t("noGraphSays")}</Empty>;
   if (places === null)
     return (
       <div className="run-graph">

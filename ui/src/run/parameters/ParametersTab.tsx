@@ -41,9 +41,7 @@ export function ParametersTab() {
     <div className="parameters">
       <Panel title={t("ofTheRun")} remark={names.length}>
         {names.length === 0 ? (
-          <Empty title={t("noParams")}>
-            <p>{t("noParamsSays")}</p>
-          </Empty>
+          <Empty title={t("noParams")}>{t("noParamsSays")}</Empty>
         ) : (
           <Table heads={[t("paramName"), t("value"), t("inWorkflow")]}>
             {names.map((name) => (
@@ -60,9 +58,7 @@ export function ParametersTab() {
       </Panel>
       <Panel title={t("returned")} remark={outputs.length}>
         {outputs.length === 0 ? (
-          <Empty title={t("noOutputs")}>
-            <p>{t("noOutputsSays")}</p>
-          </Empty>
+          <Empty title={t("noOutputs")}>{t("noOutputsSays")}</Empty>
         ) : (
           <Table heads={[t("task"), t("paramName"), t("value")]}>
             {outputs.map((each) => (
