@@ -2,8 +2,8 @@ import { Button } from "@mantine/core";
 import { IconKeyboard } from "@tabler/icons-react";
 import type { ComponentProps, ReactNode } from "react";
 import { useTranslation } from "react-i18next";
+import { Dialog } from "@/parts/Dialog";
 import type { Search } from "./filters";
-import { KeysHelp } from "./KeysHelp";
 import { SavedViews } from "./SavedViews";
 
 interface Props extends Omit<ComponentProps<typeof SavedViews>, "builtIn"> {
@@ -43,5 +43,24 @@ export function ListHead({ words, views, keys, isHelp, onHelp, children, ...save
       </div>
       {isHelp && <KeysHelp onClose={() => onHelp(false)} keys={keys.map((key) => [key, own(`key.${key}`)])} />}
     </div>
+  );
+}
+
+/** The keys of a list, in words. */
+function KeysHelp({ keys, onClose }: { keys: [string, string][]; onClose: () => void }) {
+  const { t } = useTranslation("lists");
+  return (
+    <Dialog onClose={onClose} title={t("keys")} size="sm">
+      <dl className="keys">
+        {keys.map(([key, does]) => (
+          <div key={key}>
+            <dt>
+              <kbd className="kbd">{key}</kbd>
+            </dt>
+            <dd>{does}</dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
   );
 }

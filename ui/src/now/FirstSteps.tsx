@@ -1,5 +1,13 @@
-import { Button } from "@mantine/core";
-import { IconAlignLeft, IconCode, IconPencil, IconSitemap, type TablerIcon } from "@tabler/icons-react";
+import { ActionIcon, Button, CopyButton } from "@mantine/core";
+import {
+  IconAlignLeft,
+  IconCheck,
+  IconCode,
+  IconCopy,
+  IconPencil,
+  IconSitemap,
+  type TablerIcon,
+} from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense, useState } from "react";
@@ -8,7 +16,6 @@ import { SmallAct } from "@/parts/Act";
 import { Ago } from "@/parts/Time";
 import { runsPage } from "@/runs/queries";
 import { runFilterOf } from "@/runs/runFilter";
-import { CopyBlock } from "./CopyBlock";
 import { python, YAML } from "./examples";
 import { NeedsYou } from "./NeedsYou";
 import { SampleCard } from "./SampleCard";
@@ -131,6 +138,30 @@ function Quiet({ isNeeded }: { isNeeded: boolean }) {
           </Link>
         </p>
       </div>
+    </div>
+  );
+}
+
+/** Lines that work as they stand, and a button that copies them. */
+function CopyBlock({ text }: { text: string }) {
+  const { t } = useTranslation("now");
+  return (
+    <div className="copy-block">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it can be scrolled by the arrow keys */}
+      <pre tabIndex={0}>{text}</pre>
+      <CopyButton value={text}>
+        {({ copied, copy }) => (
+          <ActionIcon
+            variant="subtle"
+            size="sm"
+            aria-label={t(copied ? "copied" : "copy")}
+            title={t("copy")}
+            onClick={copy}
+          >
+            {copied ? <IconCheck size={14} stroke={1.5} /> : <IconCopy size={14} stroke={1.5} />}
+          </ActionIcon>
+        )}
+      </CopyButton>
     </div>
   );
 }

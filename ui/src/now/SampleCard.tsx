@@ -2,18 +2,18 @@ import { Button } from "@mantine/core";
 import { IconAlignLeft, IconPlayerPlay } from "@tabler/icons-react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api } from "@/api/client";
+import { api, type Schemas } from "@/api/client";
 import { useTopics } from "@/live/eventSource";
 import { useMay } from "@/login/rights";
 import { say, sayFailure } from "@/parts/notices";
-import { Mark } from "@/parts/State";
+import { Mark, styleOf } from "@/parts/State";
 import { duration } from "@/parts/time";
 import { runsPage } from "@/runs/queries";
 import { runFilterOf } from "@/runs/runFilter";
+import { layersOf, type Placed } from "./layers";
 import { runOf, SAMPLE } from "./queries";
-import { SmallGraph } from "./SmallGraph";
 
 /** The sample workflow, which has run once while the page was opened: what it did, and what to do with it. */
 export function SampleCard() {
@@ -92,5 +92,52 @@ export function SampleCard() {
         </Button>
       </div>
     </section>
+  );
+}
+
+const ROW_PX = 64;
+/** Of a column so much is the node, the rest is for the arrows. */
+const NODE_SHARE = 0.72;
+
+/** The tasks of a small run as boxes and arrows, each with how it went; a box leads to its log. */
+function SmallGraph({ run, graph }: { run: Schemas["RunPageAnswer"]; graph: Schemas["TaskOrder"][] }) {
+  const { columns, rows, tasks, arrows } = useMemo(() => layersOf(graph), [graph]);
+  const attempts = new Map(run.tasks.map((task) => [task.name, task]));
+  const width = 100 / (columns - 1 + NODE_SHARE);
+  const height = rows * ROW_PX;
+  const left = (task: Placed) => task.column * width;
+  const path = ([from, to]: [Placed, Placed]) => {
+    const start = left(from) + width * NODE_SHARE;
+    const bend = (left(to) - start) / 2;
+    const [high, low] = [from.down * height, to.down * height];
+    return `M${start} ${high}C${start + bend} ${high} ${left(to) - bend} ${low} ${left(to)} ${low}`;
+  };
+  return (
+    <div className="small-graph" style={{ height }}>
+      <svg viewBox={`0 0 100 ${height}`} preserveAspectRatio="none" aria-hidden>
+        {arrows.map((arrow) => (
+          <path key={`${arrow[0].name} ${arrow[1].name}`} d={path(arrow)} vectorEffect="non-scaling-stroke" />
+        ))}
+      </svg>
+      {tasks.map((task) => {
+        const attempt = attempts.get(task.name);
+        return (
+          <Link
+            key={task.name}
+            to="/runs/$id"
+            params={{ id: run.id }}
+            search={{ tab: "logs", task: task.name }}
+            data-s={styleOf(attempt?.state ?? "NOT_BEGUN")}
+            style={{ left: `${left(task)}%`, width: `${width * NODE_SHARE}%`, top: `${task.down * 100}%` }}
+          >
+            <i className="st" data-s={styleOf(attempt?.state ?? "NOT_BEGUN")} aria-hidden />
+            <span className="cut">
+              <b className="cut">{task.name}</b>
+              <small>{attempt?.took_s != null ? duration(attempt.took_s) : ""}</small>
+            </span>
+          </Link>
+        );
+      })}
+    </div>
   );
 }

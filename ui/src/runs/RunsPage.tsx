@@ -13,16 +13,17 @@ import "@/lists/lists.css";
 import { useTopics } from "@/live/eventSource";
 import { useMay } from "@/login/rights";
 import { palette } from "@/palette/open";
+import { Act, SmallAct } from "@/parts/Act";
+import { Dialog } from "@/parts/Dialog";
 import { BulkBar } from "./BulkBar";
 import { BulkDialog } from "./BulkDialog";
 import { ExportMenu } from "./ExportMenu";
-import { OperationDialog } from "./OperationDialog";
+import { OperationState } from "./OperationState";
 import { PAGE, type Run, runCount, runHistogram, runsPage } from "./queries";
 import { RunFilters } from "./RunFilters";
 import { RunTable } from "./RunTable";
 import { numberOf, type RunFilter, runFilterOf } from "./runFilter";
 import "./runs.css";
-import { Act } from "@/parts/Act";
 import { type Action, rerunOf, type Selection, type Target, toggled } from "./selection";
 import { WhyDialog } from "./WhyDialog";
 
@@ -172,4 +173,19 @@ function useSelection(filter: RunFilter) {
     isAll: isOfThese && selected.isAll,
     select: (ids: Selection, isAll = false) => setSelected({ of, ids, isAll }),
   };
+}
+
+/** The operation that the address names. */
+function OperationDialog({ id, onClose }: { id: string; onClose: () => void }) {
+  const { t } = useTranslation("runs");
+  return (
+    <Dialog onClose={onClose} title={t("operation", { id })}>
+      <div className="stack" aria-live="polite">
+        <OperationState id={id} />
+        <div className="line end">
+          <SmallAct onClick={onClose} word={t("close")} />
+        </div>
+      </div>
+    </Dialog>
+  );
 }

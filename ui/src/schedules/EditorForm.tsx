@@ -1,4 +1,4 @@
-import { Checkbox, TextInput } from "@mantine/core";
+import { Checkbox, NumberInput, Radio, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
@@ -16,9 +16,8 @@ import { WorkflowSelect } from "@/forms/WorkflowSelect";
 import { ZoneSelect } from "@/forms/ZoneSelect";
 import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
-import { changesOf, type Draft, sentOf } from "./draft";
+import { changesOf, type Draft, MISFIRES, sentOf } from "./draft";
 import { FireTimes } from "./FireTimes";
-import { MisfireFields } from "./MisfireFields";
 import { changedSchedules, type Detail, previewOf } from "./queries";
 import { RuleFields } from "./RuleFields";
 
@@ -114,4 +113,38 @@ function save(draft: Draft, before: Draft, schedule: Detail | undefined) {
     params: { path: { id: schedule.id }, header: match(schedule.version) },
     body: changesOf(draft, before),
   });
+}
+
+interface Props {
+  draft: Draft;
+  onChange: (to: Partial<Draft>) => void;
+  fault: string | undefined;
+}
+
+/** What happens with fire times that were missed, in words. */
+function MisfireFields({ draft, onChange, fault }: Props) {
+  const { t } = useTranslation("schedules");
+  return (
+    <Radio.Group
+      label={t("misfireTitle")}
+      value={draft.misfire}
+      onChange={(value) => onChange({ misfire: MISFIRES.find((each) => each === value) ?? "FIRE_ONCE" })}
+    >
+      <div className="misfires">
+        {MISFIRES.map((each) => (
+          <Radio key={each} value={each} label={t(`rule.${each}`)} description={t(`ruleHelp.${each}`)} size="xs" />
+        ))}
+        <NumberInput
+          label={t("grace")}
+          description={t("graceHelp")}
+          suffix=" s"
+          w={240}
+          min={0}
+          value={draft.grace_s}
+          error={fault}
+          onChange={(grace_s) => onChange({ grace_s: Number(grace_s) || 0 })}
+        />
+      </div>
+    </Radio.Group>
+  );
 }

@@ -4,6 +4,8 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
+import { api, match } from "@/api/client";
+import { Confirm } from "@/forms/Confirm";
 import { Refusal } from "@/forms/Refusal";
 import { useWhyNot } from "@/login/rights";
 import { Answer, Empty } from "@/parts/Answer";
@@ -14,7 +16,6 @@ import { say, sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
 import { Table } from "@/parts/Table";
 import { Moment } from "@/parts/Time";
-import { DeleteSchedule } from "./DeleteSchedule";
 import { changedSchedules, type Filter, type Schedule, schedulesOf, turn } from "./queries";
 import type { Search } from "./search";
 
@@ -159,5 +160,26 @@ function Row({ schedule, search, onChange }: { schedule: Schedule; search: Searc
         </tr>
       )}
     </>
+  );
+}
+
+/** Asks before a schedule is deleted. */
+function DeleteSchedule({ schedule, name, onClose }: { schedule: Schedule; name: string; onClose: () => void }) {
+  const { t } = useTranslation("schedules");
+  const removal = useMutation({
+    mutationFn: () =>
+      api.DELETE("/api/v1/schedules/{id}", {
+        params: { path: { id: schedule.id }, header: match(schedule.version) },
+      }),
+    onSuccess: async () => {
+      onClose();
+      await changedSchedules();
+    },
+  });
+  return (
+    <Confirm title={t("deleteTitle", { id: schedule.id, name })} verb={t("delete")} sending={removal} onClose={onClose}>
+      <p>{t("deleteHelp", { name })}</p>
+      {schedule.from_file && <p className="mute">{t("fromFileHelp")}</p>}
+    </Confirm>
   );
 }

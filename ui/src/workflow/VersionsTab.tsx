@@ -1,18 +1,20 @@
 import { Radio, SegmentedControl } from "@mantine/core";
-import { useInfiniteQuery, useQueries } from "@tanstack/react-query";
+import { useInfiniteQuery, useMutation, useQueries } from "@tanstack/react-query";
 import { lazy, Suspense, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
+import { api, match } from "@/api/client";
 import { comparable } from "@/editor/model/compare";
-import type { Head } from "@/editor/queries";
+import { changedWorkflow, type Head } from "@/editor/queries";
+import { FormDialog } from "@/forms/FormDialog";
 import { useMay } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer, Failure, Skeleton } from "@/parts/Answer";
 import { More } from "@/parts/More";
+import { say } from "@/parts/notices";
 import { Table } from "@/parts/Table";
 import { Moment } from "@/parts/Time";
 import { GraphDiff } from "./GraphDiff";
 import { versionsOf, versionText } from "./queries";
-import { RollBackDialog } from "./RollBackDialog";
 import { useWorkflowSearch, type WorkflowSearch } from "./search";
 
 const YamlDiff = lazy(() => import("./YamlDiff"));
@@ -165,5 +167,29 @@ function Comparison({ code, older, newer, view, onView }: ComparisonProps) {
         </Suspense>
       )}
     </section>
+  );
+}
+
+/** Says what rolling back does, and does it. */
+function RollBackDialog({ head, version, onClose }: { head: Head; version: number; onClose: () => void }) {
+  const { t } = useTranslation("workflow");
+  const { change } = useWorkflowSearch();
+  const back = useMutation({
+    mutationFn: () =>
+      api.POST("/api/v1/workflow-definitions/{code}/roll-back", {
+        params: { path: { code: head.code }, header: match(head.version) },
+        body: { version },
+      }),
+    onSuccess: (saved) => {
+      onClose();
+      changedWorkflow();
+      change({ older: undefined, newer: undefined });
+      say(t(saved.is_new_version ? "rolledBack" : "publishedSame", { from: version, version: saved.version }));
+    },
+  });
+  return (
+    <FormDialog title={t("rollBackTitle", { version })} verb={t("rollBack")} sending={back} isFirst onClose={onClose}>
+      <p>{t("rollBackMeans", { version, next: head.version + 1 })}</p>
+    </FormDialog>
   );
 }
