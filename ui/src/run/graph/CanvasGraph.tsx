@@ -1,11 +1,11 @@
 import { IconFocusCentered, IconMinus, IconPlus } from "@tabler/icons-react";
 import { type KeyboardEvent, type PointerEvent, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
+import type { Place } from "@/graph/arrange";
 import { IconAct } from "@/parts/IconAct";
 import { useRun } from "../context";
 import { isFailed } from "../model";
 import type { Drawing } from "./collapse";
-import type { Place } from "./layered";
 import { type Box, boxAt, coloursOf, paint, type View, viewOfAll, zoomed } from "./painting";
 
 const STEP = 80;
