@@ -7,6 +7,7 @@ import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
 import { RowAct, SmallAct } from "@/parts/Act";
 import { Answer } from "@/parts/Answer";
+import { Facts } from "@/parts/Facts";
 import { ScrollX } from "@/parts/ScrollX";
 import { Table } from "@/parts/Table";
 import { Moment } from "@/parts/Time";
@@ -78,14 +79,10 @@ export function AlertDetail({ alert, onSilence }: { alert: Alert; onSilence: () 
         {({ facts }) => (
           <>
             <ResultRows of={tableOf(facts)} />
-            <dl className="alert-facts">
-              {plainFacts(facts).map(([name, value]) => (
-                <div key={name}>
-                  <dt>{name}</dt>
-                  <dd>{factText(name, value, i18n.language)}</dd>
-                </div>
-              ))}
-            </dl>
+            <Facts
+              className="alert-facts"
+              of={plainFacts(facts).map(([name, value]) => [name, factText(name, value, i18n.language)])}
+            />
           </>
         )}
       </Answer>

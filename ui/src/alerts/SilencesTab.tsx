@@ -11,6 +11,7 @@ import { Act, RowAct } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
+import { Look } from "@/parts/State";
 import { Table } from "@/parts/Table";
 import { Moment, useMinute } from "@/parts/Time";
 import { inOrder, WHEN_LOOKS, whenOf } from "./looks";
@@ -85,9 +86,7 @@ function SilenceRow({ silence, nowMs }: { silence: Silence; nowMs: number }) {
   return (
     <tr>
       <td>
-        <span className="state" data-s={WHEN_LOOKS[when]}>
-          {t(`silence.${when}`)}
-        </span>
+        <Look of={WHEN_LOOKS[when]} word={t(`silence.${when}`)} />
       </td>
       <td>{covers.join(" · ")}</td>
       <td>

@@ -1,4 +1,4 @@
-import type { ReactNode } from "react";
+import type { FormEvent, ReactNode } from "react";
 import "./forms.css";
 
 interface Props {
@@ -20,12 +20,17 @@ export function Form({ send, isCheckedByServer, children }: Props) {
         event.preventDefault();
         event.currentTarget.requestSubmit();
       }}
-      onSubmit={(event) => {
-        event.preventDefault();
-        send?.();
-      }}
+      onSubmit={sends(() => send?.())}
     >
       {children}
     </form>
   );
+}
+
+/** What a form does when it is sent; the page stays. */
+export function sends(act: () => void) {
+  return (event: FormEvent) => {
+    event.preventDefault();
+    act();
+  };
 }

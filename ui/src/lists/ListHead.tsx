@@ -3,6 +3,7 @@ import { IconKeyboard } from "@tabler/icons-react";
 import type { ComponentProps, ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { Dialog } from "@/parts/Dialog";
+import { Facts, Kbd } from "@/parts/Facts";
 import type { Search } from "./filters";
 import { SavedViews } from "./SavedViews";
 
@@ -51,16 +52,7 @@ function KeysHelp({ keys, onClose }: { keys: [string, string][]; onClose: () => 
   const { t } = useTranslation("lists");
   return (
     <Dialog onClose={onClose} title={t("keys")} size="sm">
-      <dl className="keys">
-        {keys.map(([key, does]) => (
-          <div key={key}>
-            <dt>
-              <kbd className="kbd">{key}</kbd>
-            </dt>
-            <dd>{does}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts className="keys" of={keys.map(([key, does]) => [<Kbd key={key} of={key} />, does])} />
     </Dialog>
   );
 }

@@ -13,6 +13,8 @@ import { Link } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { SmallAct } from "@/parts/Act";
+import { Facts, Kbd } from "@/parts/Facts";
+import { LinkAct } from "@/parts/LinkAct";
 import { Ago } from "@/parts/Time";
 import { runsPage } from "@/runs/queries";
 import { runFilterOf } from "@/runs/runFilter";
@@ -45,24 +47,17 @@ export function FirstSteps({ hasSample }: { hasSample: boolean }) {
       </div>
       <div className="three">
         <Card icon={IconSitemap} title={t("draw")} about={t("drawAbout")}>
-          <dl className="copy-block draw-keys">
-            {KEYS.map(([key, word]) => (
-              <div key={key}>
-                <dt>
-                  <kbd className="kbd">{key}</kbd>
-                </dt>
-                <dd>{t(word)}</dd>
-              </div>
-            ))}
-          </dl>
-          <Button
+          <Facts
+            className="copy-block draw-keys"
+            of={KEYS.map(([key, word]) => [<Kbd key={key} of={key} />, t(word)])}
+          />
+          <LinkAct
+            to="/workflows"
+            search={{ new: true }}
             size="xs"
-            variant="default"
             leftSection={<IconPencil size={14} stroke={1.5} />}
-            renderRoot={(props) => <Link {...props} to="/workflows" search={{ new: true }} />}
-          >
-            {t("openEditor")}
-          </Button>
+            word={t("openEditor")}
+          />
         </Card>
         <Card icon={IconAlignLeft} title={t("paste")} about={t("pasteAbout")}>
           <CopyBlock text={YAML} />

@@ -1,7 +1,7 @@
 import { Button, type ButtonProps, Tooltip } from "@mantine/core";
 import type { ComponentPropsWithoutRef, ReactNode } from "react";
 
-interface Props extends ButtonProps, Pick<ComponentPropsWithoutRef<"button">, "type" | "onClick"> {
+interface Props extends ButtonProps, Pick<ComponentPropsWithoutRef<"button">, "type" | "onClick" | "onBlur"> {
   /** What stands on it. */
   word: ReactNode;
   /** Why it cannot be pressed now; it stays in reach of the keyboard, and says so. */

@@ -1,8 +1,8 @@
 import { Checkbox, NumberInput, SegmentedControl, Textarea, TextInput } from "@mantine/core";
 import type { UseQueryResult } from "@tanstack/react-query";
-import type { FormEvent } from "react";
 import { useTranslation } from "react-i18next";
 import { useProject } from "@/app/ProjectSwitch";
+import { sends } from "@/forms/Form";
 import { faultAt, faultBeside } from "@/forms/faults";
 import { type Pair, Pairs } from "@/forms/Pairs";
 import { Refusal } from "@/forms/Refusal";
@@ -29,13 +29,9 @@ export function BackfillFields({ wanted, onChange, params, onParams, tried, star
   const project = useProject();
   const whyNot = useWhyNot("OPERATOR", project);
   const fault = (field: string) => faultAt(start.error ?? tried.error, field);
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    start.run();
-  };
   const runs = tried.data === undefined ? 0 : tried.data.dates * tried.data.workflows.length;
   return (
-    <form className="form pad" onSubmit={submit}>
+    <form className="form pad" onSubmit={sends(() => start.run())}>
       <WorkflowSelect
         label={t("workflow")}
         project={project}

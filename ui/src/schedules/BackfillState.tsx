@@ -7,6 +7,7 @@ import { useProject } from "@/app/ProjectSwitch";
 import { useWhyNot } from "@/login/rights";
 import { SmallAct } from "@/parts/Act";
 import { Answer } from "@/parts/Answer";
+import { Facts } from "@/parts/Facts";
 import { RunLink } from "@/parts/Links";
 import { say, sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
@@ -114,14 +115,10 @@ function Figures({ progress, isExact }: { progress: Progress; isExact: boolean }
         <Share state="FAILURE" part={failed.length} of={total} />
         <Share state="PAUSE" part={resumable.length} of={total} />
       </div>
-      <dl className="backfill-figures">
-        {Object.entries(figures).map(([word, count]) => (
-          <div key={word}>
-            <dt>{t(`figure.${word}`)}</dt>
-            <dd>{count}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts
+        className="backfill-figures"
+        of={Object.entries(figures).map(([word, count]) => [t(`figure.${word}`), count])}
+      />
       {progress.reason && <p className="problem">{progress.reason}</p>}
       {!isExact && <p className="mute">{t("notExact")}</p>}
     </div>

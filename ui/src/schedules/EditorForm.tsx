@@ -1,10 +1,11 @@
 import { Checkbox, NumberInput, Radio, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiProblem, api, match } from "@/api/client";
 import { useProject } from "@/app/ProjectSwitch";
+import { sends } from "@/forms/Form";
 import { faultAt, faultBeside } from "@/forms/faults";
 import { Pairs, valuesOf } from "@/forms/Pairs";
 import { Refusal } from "@/forms/Refusal";
@@ -45,13 +46,9 @@ export function EditorForm({ schedule, before, onClose }: { schedule?: Detail; b
   }
   const field = fieldsOf(saving.error);
   const fault = (field: string) => faultAt(saving.error, field);
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    if (whyNot === null) saving.mutate();
-  };
   const ruleFault = preview.error?.message.startsWith("cron") ? preview.error.message : undefined;
   return (
-    <form className="schedule-editor" onSubmit={submit}>
+    <form className="schedule-editor" onSubmit={sends(() => whyNot === null && saving.mutate())}>
       <div className="form">
         {schedule === undefined && (
           <WorkflowSelect

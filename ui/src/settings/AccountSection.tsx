@@ -1,8 +1,9 @@
 import { PasswordInput, SegmentedControl, useMantineColorScheme } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
+import { sends } from "@/forms/Form";
 import { faultAt, faultBeside } from "@/forms/faults";
 import { Refusal } from "@/forms/Refusal";
 import { Submit } from "@/forms/Submit";
@@ -83,14 +84,10 @@ function OwnPassword({ name }: { name: string }) {
       return done(t("passwordChanged"));
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    change.mutate();
-  };
   const show = { "aria-label": t("show") };
   return (
     <Panel title={t("password")} remark={name}>
-      <form className="form pad narrow" onSubmit={submit}>
+      <form className="form pad narrow" onSubmit={sends(() => change.mutate())}>
         <input type="text" hidden readOnly autoComplete="username" value={name} />
         <PasswordInput
           label={t("currentPassword")}

@@ -11,6 +11,7 @@ import { Act } from "@/parts/Act";
 import { Answer, Failure, Skeleton } from "@/parts/Answer";
 import { More } from "@/parts/More";
 import { say } from "@/parts/notices";
+import { Panel } from "@/parts/Panel";
 import { Table } from "@/parts/Table";
 import { Moment } from "@/parts/Time";
 import { GraphDiff } from "./GraphDiff";
@@ -30,10 +31,7 @@ export function VersionsTab({ head }: { head: Head }) {
   const older = search.older ?? Math.max(1, newer - 1);
   return (
     <div className="tab versions">
-      <section className="panel">
-        <header>
-          <h2>{t("tab.versions")}</h2>
-        </header>
+      <Panel title={t("tab.versions")}>
         <Answer of={found}>
           {({ items }) => (
             <Table
@@ -96,7 +94,7 @@ export function VersionsTab({ head }: { head: Head }) {
           )}
         </Answer>
         <More of={found} word={t("olderVersions")} />
-      </section>
+      </Panel>
       {older === newer ? (
         <p className="mute">{t("sameVersion")}</p>
       ) : (
@@ -140,20 +138,17 @@ function Comparison({ code, older, newer, view, onView }: ComparisonProps) {
     () => [comparable(before.data?.yaml ?? ""), comparable(after.data?.yaml ?? "")] as const,
     [before.data, after.data],
   );
+  const views = (
+    <SegmentedControl
+      size="xs"
+      aria-label={t("view")}
+      value={view}
+      onChange={(chosen) => onView(chosen as View)}
+      data={(["beside", "one", "graph"] as const).map((value) => ({ value, label: t(`view.${value}`) }))}
+    />
+  );
   return (
-    <section className="panel">
-      <header>
-        <h2>{t("fromTo", { older, newer })}</h2>
-        <div className="end">
-          <SegmentedControl
-            size="xs"
-            aria-label={t("view")}
-            value={view}
-            onChange={(chosen) => onView(chosen as View)}
-            data={(["beside", "one", "graph"] as const).map((value) => ({ value, label: t(`view.${value}`) }))}
-          />
-        </div>
-      </header>
+    <Panel title={t("fromTo", { older, newer })} end={views}>
       {error !== null && <Failure error={error} />}
       {before.data === undefined || after.data === undefined ? (
         error === null && <Skeleton lines={8} />
@@ -166,7 +161,7 @@ function Comparison({ code, older, newer, view, onView }: ComparisonProps) {
           <YamlDiff key={view} older={texts[0]} newer={texts[1]} isBeside={view === "beside"} />
         </Suspense>
       )}
-    </section>
+    </Panel>
   );
 }
 

@@ -1,7 +1,7 @@
 import { Button, SegmentedControl, TextInput } from "@mantine/core";
 import { IconPlus, IconSearch, IconTopologyStar3, IconX } from "@tabler/icons-react";
 import { useInfiniteQuery, useQueries, useQuery } from "@tanstack/react-query";
-import { Link, useSearch } from "@tanstack/react-router";
+import { useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useProject } from "@/app/ProjectSwitch";
@@ -15,6 +15,7 @@ import { barsOf, draftsIn, schedulesIn, type Workflow, type WorkflowFilter, work
 import { WorkflowTable } from "./WorkflowTable";
 import "@/lists/lists.css";
 import { Act } from "@/parts/Act";
+import { LinkAct } from "@/parts/LinkAct";
 import { useAddress } from "@/parts/useAddress";
 import "./workflows.css";
 
@@ -86,13 +87,12 @@ export function WorkflowsPage() {
           data={STATES.map((value) => ({ value, label: t(`shown.${value}`) }))}
         />
         <div className="end">
-          <Button
-            variant="default"
+          <LinkAct
+            to="/relations"
             leftSection={<IconTopologyStar3 size={14} aria-hidden />}
-            renderRoot={(props) => <Link to="/relations" {...props} />}
-          >
-            {t("relations")}
-          </Button>
+            size="sm"
+            word={t("relations")}
+          />
           {create}
         </div>
       </div>

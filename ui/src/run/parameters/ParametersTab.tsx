@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { Empty } from "@/parts/Answer";
+import { Facts } from "@/parts/Facts";
 import { Panel } from "@/parts/Panel";
 import { Table } from "@/parts/Table";
 import { exactMoment } from "@/parts/time";
@@ -76,14 +77,7 @@ export function ParametersTab() {
         )}
       </Panel>
       <Panel title={t("when")}>
-        <dl className="run-facts">
-          {facts.map(([name, value]) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>{value}</dd>
-            </div>
-          ))}
-        </dl>
+        <Facts className="run-facts" of={facts} />
       </Panel>
     </div>
   );
