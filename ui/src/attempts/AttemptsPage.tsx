@@ -10,6 +10,7 @@ import { ListPanel } from "@/lists/ListPanel";
 import { useRowKeys } from "@/lists/useRowKeys";
 import "@/lists/lists.css";
 import { workers } from "@/cluster/queries";
+import { taskTypes } from "@/editor/queries";
 import { ChoiceChip } from "@/lists/ChoiceChip";
 import { FilterBar } from "@/lists/FilterBar";
 import { TextChip } from "@/lists/TextChip";
@@ -19,7 +20,7 @@ import { State } from "@/parts/State";
 import { workflowNames } from "@/runs/queries";
 import { WhyDialog } from "@/runs/WhyDialog";
 import { AttemptTable } from "./AttemptTable";
-import { attemptFilterOf, attemptsPage, PAGE, STATES, taskTypes } from "./queries";
+import { attemptFilterOf, attemptsPage, PAGE, STATES } from "./queries";
 
 const VIEWS = {
   all: {},

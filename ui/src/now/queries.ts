@@ -38,8 +38,6 @@ export const approvals = asked(["needs", "approvals"], () =>
 
 export const queue = asked(["queue", "counts"], () => api.GET("/api/v1/queue", { params: { query: { limit: 1 } } }));
 
-export const claims = asked(["cluster", "claims"], () => api.GET("/api/v1/claims"));
-
 /** The next fire times. What has fired leaves the list: read again. */
 export function fires(project: string | null) {
   return queryOptions({

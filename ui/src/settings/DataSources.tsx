@@ -2,7 +2,7 @@ import { Loader } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { api, type Schemas } from "@/api/client";
-import { asked } from "@/api/reads";
+import { dataSources } from "@/editor/queries";
 import { RowAct } from "@/parts/Act";
 import { sentenceOf } from "@/parts/sentence";
 import { DataSourceForm } from "./DataSourceForm";
@@ -11,7 +11,7 @@ import { NamedList } from "./NamedList";
 /** Databases that SQL tasks use by a name. The address is shown without its password. */
 export function DataSources() {
   const { t } = useTranslation("settings");
-  const found = useQuery(asked(["data-sources"], () => api.GET("/api/v1/data-sources")));
+  const found = useQuery(dataSources);
   return (
     <NamedList
       title={t("section.data-sources")}

@@ -2,8 +2,7 @@ import { TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useSearch } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
-import { api } from "@/api/client";
-import { asked } from "@/api/reads";
+import { settings as settingsInForce } from "@/cluster/queries";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { Table } from "@/parts/Table";
@@ -15,7 +14,7 @@ export function InForce() {
   const search = useSearch({ strict: false }) as { q?: string };
   const change = useAddress<{ q: string }>();
   const wanted = (search.q ?? "").toString().toLowerCase();
-  const found = useQuery(asked(["settings"], () => api.GET("/api/v1/settings")));
+  const found = useQuery(settingsInForce);
   return (
     <>
       <TextInput
