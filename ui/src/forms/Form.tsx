@@ -1,4 +1,5 @@
-import type { FormEvent, ReactNode } from "react";
+import type { ReactNode } from "react";
+import { sends } from "@/parts/sends";
 import "./forms.css";
 
 interface Props {
@@ -25,12 +26,4 @@ export function Form({ send, isCheckedByServer, children }: Props) {
       {children}
     </form>
   );
-}
-
-/** What a form does when it is sent; the page stays. */
-export function sends(act: () => void) {
-  return (event: FormEvent) => {
-    event.preventDefault();
-    act();
-  };
 }

@@ -4,10 +4,11 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, match, type Schemas } from "@/api/client";
+import { asked } from "@/api/reads";
 import { useProject } from "@/app/ProjectSwitch";
-import { sends } from "@/forms/Form";
 import { useDone } from "@/forms/useDone";
 import { sayFailure } from "@/parts/notices";
+import { sends } from "@/parts/sends";
 import { type Filters, filterWords, isSame, type Search, textOf, textsOf } from "./filters";
 
 type List = Schemas["NewView"]["list"];
@@ -19,10 +20,9 @@ export interface BuiltIn {
 }
 
 function viewsOf(list: List) {
-  return {
-    queryKey: ["saved-views", list],
-    queryFn: () => api.GET("/api/v1/saved-views", { params: { query: { list, limit: 100 } } }),
-  };
+  return asked(["saved-views", list], () =>
+    api.GET("/api/v1/saved-views", { params: { query: { list, limit: 100 } } }),
+  );
 }
 
 /** The views of a list: those that everybody has, one's own, those of one's projects, and a way to save what is shown. */

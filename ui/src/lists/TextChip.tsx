@@ -1,7 +1,7 @@
 import { Autocomplete, Button, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { sends } from "@/forms/Form";
+import { sends } from "@/parts/sends";
 import { Chip } from "./ChoiceChip";
 
 interface Props {

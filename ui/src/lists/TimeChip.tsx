@@ -1,7 +1,7 @@
 import { Button, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { sends } from "@/forms/Form";
+import { sends } from "@/parts/sends";
 import { moment, shownZone, zonedTime } from "@/parts/time";
 import { Chip } from "./ChoiceChip";
 import { type Search, textOf } from "./filters";

@@ -2,13 +2,13 @@ import { Checkbox, NumberInput, SegmentedControl, Textarea, TextInput } from "@m
 import type { UseQueryResult } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { useProject } from "@/app/ProjectSwitch";
-import { sends } from "@/forms/Form";
 import { faultAt, faultBeside } from "@/forms/faults";
 import { type Pair, Pairs } from "@/forms/Pairs";
 import { Refusal } from "@/forms/Refusal";
 import { Submit } from "@/forms/Submit";
 import { WorkflowSelect } from "@/forms/WorkflowSelect";
 import { useWhyNot } from "@/login/rights";
+import { sends } from "@/parts/sends";
 import type { Asked, Wanted } from "./backfill";
 
 const SHOWN = ["from", "to", "dates", "parallelism", "params"];

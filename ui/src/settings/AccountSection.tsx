@@ -3,15 +3,16 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
-import { sends } from "@/forms/Form";
-import { faultAt, faultBeside } from "@/forms/faults";
+import { faultBeside } from "@/forms/faults";
 import { Refusal } from "@/forms/Refusal";
 import { Submit } from "@/forms/Submit";
 import { useDone } from "@/forms/useDone";
+import { useFields } from "@/forms/useFields";
 import { ZoneSelect } from "@/forms/ZoneSelect";
 import { me } from "@/login/session";
 import { Answer } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
+import { sends } from "@/parts/sends";
 import { zone } from "@/parts/time";
 import { chooseLanguage, LANGUAGES, type Language } from "@/words/i18n";
 import { END_TOKENS, EndTokens } from "./EndTokens";
@@ -69,8 +70,8 @@ export function AccountSection() {
 /** The first password needs no current one. */
 function OwnPassword({ name }: { name: string }) {
   const { t } = useTranslation("settings");
-  const [current, setCurrent] = useState("");
-  const [password, setPassword] = useState("");
+  const { values, change: type, fieldsOf } = useFields({ current: "", password: "" });
+  const { current, password } = values;
   const [endTokens, setEndTokens] = useState(END_TOKENS);
   const done = useDone("sessions", "tokens");
   const change = useMutation({
@@ -79,11 +80,11 @@ function OwnPassword({ name }: { name: string }) {
         body: { password, end_tokens: endTokens, ...(current !== "" && { current }) },
       }),
     onSuccess: () => {
-      setCurrent("");
-      setPassword("");
+      type({ current: "", password: "" });
       return done(t("passwordChanged"));
     },
   });
+  const field = fieldsOf(change.error);
   const show = { "aria-label": t("show") };
   return (
     <Panel title={t("password")} remark={name}>
@@ -94,18 +95,14 @@ function OwnPassword({ name }: { name: string }) {
           description={t("currentHelp")}
           autoComplete="current-password"
           visibilityToggleButtonProps={show}
-          value={current}
-          error={faultAt(change.error, "current")}
-          onChange={(event) => setCurrent(event.currentTarget.value)}
+          {...field("current")}
         />
         <PasswordInput
           label={t("newPassword")}
           description={t("passwordHelp")}
           autoComplete="new-password"
           visibilityToggleButtonProps={show}
-          value={password}
-          error={faultAt(change.error, "password")}
-          onChange={(event) => setPassword(event.currentTarget.value)}
+          {...field("password")}
         />
         <EndTokens value={endTokens} onChange={setEndTokens} />
         <Refusal error={faultBeside(change.error, "current", "password")} />

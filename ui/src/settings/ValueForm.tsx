@@ -1,10 +1,10 @@
 import { PasswordInput, TextInput } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
-import { sends } from "@/forms/Form";
 import { faultAt, faultBeside } from "@/forms/faults";
 import { Refusal } from "@/forms/Refusal";
 import { Submit } from "@/forms/Submit";
+import { sends } from "@/parts/sends";
 
 interface Props {
   label: string;
