@@ -5,8 +5,9 @@ import { api } from "@/api/client";
 import { Refusal } from "@/forms/Refusal";
 import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
-import { Act } from "@/parts/Act";
+import { RowAct, SmallAct } from "@/parts/Act";
 import { Answer } from "@/parts/Answer";
+import { Facts } from "@/parts/Facts";
 import { ScrollX } from "@/parts/ScrollX";
 import { Table } from "@/parts/Table";
 import { Moment } from "@/parts/Time";
@@ -61,15 +62,12 @@ export function AlertDetail({ alert, onSilence }: { alert: Alert; onSilence: () 
               <td>
                 <div className="row-acts">
                   {isOfGroup && each.state === "FAILED" && (
-                    <Act
-                      size="compact-sm"
-                      variant="default"
+                    <RowAct
                       why={whyNot}
                       loading={retry.isPending}
                       onClick={() => retry.mutate(each.channel)}
-                    >
-                      {t("sendAgain")}
-                    </Act>
+                      word={t("sendAgain")}
+                    />
                   )}
                 </div>
               </td>
@@ -81,28 +79,23 @@ export function AlertDetail({ alert, onSilence }: { alert: Alert; onSilence: () 
         {({ facts }) => (
           <>
             <ResultRows of={tableOf(facts)} />
-            <dl className="alert-facts">
-              {plainFacts(facts).map(([name, value]) => (
-                <div key={name}>
-                  <dt>{name}</dt>
-                  <dd>{factText(name, value, i18n.language)}</dd>
-                </div>
-              ))}
-            </dl>
+            <Facts
+              className="alert-facts"
+              of={plainFacts(facts).map(([name, value]) => [name, factText(name, value, i18n.language)])}
+            />
           </>
         )}
       </Answer>
       <Refusal error={retry.error} />
       <div className="line wrap">
-        {isOfGroup && (
-          <Act size="xs" variant="default" why={whyNot} onClick={onSilence}>
-            {t("silenceLike")}
-          </Act>
-        )}
+        {isOfGroup && <SmallAct why={whyNot} onClick={onSilence} word={t("silenceLike")} />}
         {hasFailed(alert) && failed !== 1 && (
-          <Act size="xs" variant="default" why={whyNot} loading={retry.isPending} onClick={() => retry.mutate(null)}>
-            {alert.state === "NOBODY" ? t("sendToGroup") : t("sendToAll")}
-          </Act>
+          <SmallAct
+            why={whyNot}
+            loading={retry.isPending}
+            onClick={() => retry.mutate(null)}
+            word={alert.state === "NOBODY" ? t("sendToGroup") : t("sendToAll")}
+          />
         )}
       </div>
     </div>

@@ -5,6 +5,7 @@ import { api, match, type Schemas } from "@/api/client";
 import { ChangeOrDelete } from "@/forms/ChangeOrDelete";
 import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
+import { Look } from "@/parts/State";
 import { sentenceOf } from "@/parts/sentence";
 import { Ago, Moment } from "@/parts/Time";
 import { count } from "@/parts/time";
@@ -49,9 +50,7 @@ export function ChannelRow({ channel, onChange }: { channel: Channel; onChange: 
             )}
             {!test.isPending && <Tested answer={test.data} error={test.error} />}
           </span>
-          <Act size="compact-sm" why={whyNot} loading={test.isPending} onClick={() => test.mutate()}>
-            {t("test")}
-          </Act>
+          <Act size="compact-sm" why={whyNot} loading={test.isPending} onClick={() => test.mutate()} word={t("test")} />
           <ChangeOrDelete name={channel.name} whyNot={whyNot} onChange={onChange} remove={remove} touches={["alerts"]}>
             <p>{channel.waiting > 0 ? t("deleteWaiting", { count: channel.waiting }) : t("deleteChannelHelp")}</p>
           </ChangeOrDelete>
@@ -64,18 +63,8 @@ export function ChannelRow({ channel, onChange }: { channel: Channel; onChange: 
 function ChannelState({ channel }: { channel: Channel }) {
   const { t } = useTranslation("alerts");
   const { enabled, waiting, waits_since, last_error, next_try_at } = channel;
-  if (!enabled)
-    return (
-      <span className="state" data-s="SKIPPED">
-        {t("off")}
-      </span>
-    );
-  if (waiting === 0)
-    return (
-      <span className="state" data-s="NORMAL">
-        {t("nothingWaits")}
-      </span>
-    );
+  if (!enabled) return <Look of="SKIPPED" word={t("off")} />;
+  if (waiting === 0) return <Look of="NORMAL" word={t("nothingWaits")} />;
   const isStuck = last_error != null;
   return (
     <span className="checked">

@@ -22,20 +22,9 @@ export function ChannelsTab() {
       <Panel
         title={t("channels")}
         remark={found.data?.items.length}
-        end={
-          <Act size="xs" why={whyNot} onClick={() => setEditing("new")}>
-            {t("newChannel")}
-          </Act>
-        }
+        end={<Act size="xs" why={whyNot} onClick={() => setEditing("new")} word={t("newChannel")} />}
       >
-        <Answer
-          of={found}
-          empty={
-            <Empty title={t("noChannels")}>
-              <p>{t("noChannelsHelp")}</p>
-            </Empty>
-          }
-        >
+        <Answer of={found} empty={<Empty title={t("noChannels")}>{t("noChannelsHelp")}</Empty>}>
           {(all) => (
             <Table
               hasFocus

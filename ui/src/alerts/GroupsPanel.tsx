@@ -31,9 +31,8 @@ export function GroupsPanel() {
           size="xs"
           why={whyNot}
           onClick={() => setEditing({ name: found.data?.items.some((each) => each.name === DEFAULT) ? "" : DEFAULT })}
-        >
-          {t("newGroup")}
-        </Act>
+          word={t("newGroup")}
+        />
       }
     >
       {lacksDefault && (
@@ -41,14 +40,7 @@ export function GroupsPanel() {
           <i className="st" data-s="LATE" aria-hidden /> {t("noDefault")}
         </p>
       )}
-      <Answer
-        of={found}
-        empty={
-          <Empty title={t("noGroups")}>
-            <p>{t("noGroupsHelp")}</p>
-          </Empty>
-        }
-      >
+      <Answer of={found} empty={<Empty title={t("noGroups")}>{t("noGroupsHelp")}</Empty>}>
         {(all) => (
           <Table
             hasFocus

@@ -1,11 +1,8 @@
 import type { TFunction } from "i18next";
-import type { Look } from "./looks";
+import { Look } from "@/parts/State";
+import type { Look as Known } from "./looks";
 
 /** A look with its word. */
-export function Marked({ of, t, title }: { of: Look; t: TFunction<"alerts">; title?: string | undefined }) {
-  return (
-    <span className="state" data-s={of.look} title={title}>
-      {t(of.word as never)}
-    </span>
-  );
+export function Marked({ of, t, title }: { of: Known; t: TFunction<"alerts">; title?: string | undefined }) {
+  return <Look of={of.look} word={t(of.word as never)} title={title} />;
 }

@@ -13,6 +13,7 @@ import { Answer, Empty } from "@/parts/Answer";
 import { More } from "@/parts/More";
 import { sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
+import { Look } from "@/parts/State";
 import { Table } from "@/parts/Table";
 import { Ago } from "@/parts/Time";
 import { count } from "@/parts/time";
@@ -31,11 +32,7 @@ export function RulesTab() {
     <Panel
       title={t("tab.rules")}
       remark={found.data && `${count(found.data.items.length)}${found.hasNextPage ? "+" : ""}`}
-      end={
-        <Act size="xs" why={whyNot} onClick={() => setEditing("new")}>
-          {t("newRule")}
-        </Act>
-      }
+      end={<Act size="xs" why={whyNot} onClick={() => setEditing("new")} word={t("newRule")} />}
     >
       <Answer
         of={found}
@@ -148,12 +145,7 @@ function RuleText({ text }: { text: string }) {
 /** Whether it works; if not, the sentence that says why. */
 function RuleState({ rule }: { rule: Rule }) {
   const { t } = useTranslation("alerts");
-  if (!rule.enabled)
-    return (
-      <span className="state" data-s="SKIPPED">
-        {t("off")}
-      </span>
-    );
+  if (!rule.enabled) return <Look of="SKIPPED" word={t("off")} />;
   if (rule.problem != null)
     return (
       <span className="checked">
@@ -166,9 +158,5 @@ function RuleState({ rule }: { rule: Rule }) {
         </span>
       </span>
     );
-  return (
-    <span className="state" data-s="NORMAL">
-      {t("works")}
-    </span>
-  );
+  return <Look of="NORMAL" word={t("works")} />;
 }

@@ -7,10 +7,11 @@ import { useProject } from "@/app/ProjectSwitch";
 import { useDone } from "@/forms/useDone";
 import { textOf, useFilters } from "@/lists/filters";
 import { useWhyNot } from "@/login/rights";
-import { Act } from "@/parts/Act";
+import { Act, RowAct } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
+import { Look } from "@/parts/State";
 import { Table } from "@/parts/Table";
 import { Moment, useMinute } from "@/parts/Time";
 import { inOrder, WHEN_LOOKS, whenOf } from "./looks";
@@ -42,20 +43,14 @@ export function SilencesTab() {
             checked={past}
             onChange={(event) => change({ past: event.currentTarget.checked || undefined })}
           />
-          <Act size="xs" why={whyNot} onClick={() => setIsNew(true)}>
-            {t("newSilence")}
-          </Act>
+          <Act size="xs" why={whyNot} onClick={() => setIsNew(true)} word={t("newSilence")} />
         </>
       }
     >
       <Answer
         of={found}
         isEmpty={() => shown.length === 0}
-        empty={
-          <Empty title={t("noSilences")}>
-            <p>{t("noSilencesHelp")}</p>
-          </Empty>
-        }
+        empty={<Empty title={t("noSilences")}>{t("noSilencesHelp")}</Empty>}
       >
         {() => (
           <Table
@@ -91,9 +86,7 @@ function SilenceRow({ silence, nowMs }: { silence: Silence; nowMs: number }) {
   return (
     <tr>
       <td>
-        <span className="state" data-s={WHEN_LOOKS[when]}>
-          {t(`silence.${when}`)}
-        </span>
+        <Look of={WHEN_LOOKS[when]} word={t(`silence.${when}`)} />
       </td>
       <td>{covers.join(" · ")}</td>
       <td>
@@ -109,9 +102,12 @@ function SilenceRow({ silence, nowMs }: { silence: Silence; nowMs: number }) {
       <td>
         <div className="row-acts">
           {when !== "past" && (
-            <Act size="compact-sm" variant="default" why={whyNot} loading={end.isPending} onClick={() => end.mutate()}>
-              {when === "future" ? t("delete") : t("endNow")}
-            </Act>
+            <RowAct
+              why={whyNot}
+              loading={end.isPending}
+              onClick={() => end.mutate()}
+              word={when === "future" ? t("delete") : t("endNow")}
+            />
           )}
         </div>
       </td>

@@ -1,7 +1,7 @@
 /** What is read of alerts. The first part of each key is the word of live/changes.ts. */
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, type Schemas } from "@/api/client";
-import { paged } from "@/api/pages";
+import { asked, paged } from "@/api/reads";
 import type { paths } from "@/api/schema";
 import { oneOf, type Search, textOf, withValues } from "@/lists/filters";
 
@@ -71,10 +71,7 @@ export function alertsPage(filter: AlertFilter, cursor: string | undefined) {
 
 /** One alert with its facts. */
 export function alertOf(id: string) {
-  return queryOptions({
-    queryKey: ["alerts", "one", id],
-    queryFn: () => api.GET("/api/v1/alerts/{id}", { params: { path: { id } } }),
-  });
+  return asked(["alerts", "one", id], () => api.GET("/api/v1/alerts/{id}", { params: { path: { id } } }));
 }
 
 /** The rules of a project; null = of all that one may see. */
@@ -105,10 +102,7 @@ export const channels = queryOptions({
   refetchInterval: AGAIN_MS,
 });
 
-export const groups = queryOptions({
-  queryKey: ["alerts", "groups"],
-  queryFn: () => api.GET("/api/v1/alert-groups"),
-});
+export const groups = asked(["alerts", "groups"], () => api.GET("/api/v1/alert-groups"));
 
 /** The silences that are or will be; `past`: those too that are over. */
 export function silences(past: boolean) {

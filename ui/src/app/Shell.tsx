@@ -1,13 +1,14 @@
+import { IconPlugConnectedX } from "@tabler/icons-react";
 import { Outlet } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect } from "react";
-import { startLive, useTopics } from "@/live/eventSource";
+import { useTranslation } from "react-i18next";
+import { startLive, useLiveState, useTopics } from "@/live/eventSource";
 import { followLogins, useIsSessionOver } from "@/login/session";
 import { Skeleton } from "@/parts/Answer";
 import { Notices } from "@/parts/Notices";
-import { zone } from "@/parts/time";
+import { moment, zone } from "@/parts/time";
 import { RunDialog } from "@/start/RunDialog";
 import { Rail, TabBar } from "./Rail";
-import { Stale } from "./Stale";
 import { TopBar } from "./TopBar";
 
 const SessionOver = lazy(async () => ({ default: (await import("@/login/SessionOver")).SessionOver }));
@@ -52,6 +53,20 @@ export function Shell() {
           <SessionOver />
         </Suspense>
       )}
+    </div>
+  );
+}
+
+/** Shown while live updates do not come: what is on the page stays, with the time of its last news. */
+function Stale() {
+  const { t, i18n } = useTranslation("app");
+  const state = useLiveState();
+  const isOver = useIsSessionOver();
+  if (state.isLive && !isOver) return null;
+  return (
+    <div className="stale" role="status">
+      <IconPlugConnectedX size={14} stroke={1.5} aria-hidden />
+      {t(isOver ? "sessionOver" : "stale", { at: moment(new Date(state.at), i18n.language) })}
     </div>
   );
 }

@@ -3,17 +3,19 @@ import {
   createRootRoute,
   createRoute,
   createRouter,
+  Link,
   lazyRouteComponent,
   Outlet,
   redirect,
 } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { useTranslation } from "react-i18next";
 import { ROOT } from "@/api/client";
 import { queries } from "@/api/queries";
 import { currentSession } from "@/login/session";
+import { Empty } from "@/parts/Answer";
 import { runOf } from "@/run/queries";
 import { loadWords } from "@/words/i18n";
-import { NotFound } from "./NotFound";
 import { PageFailure } from "./PageFailure";
 import { Shell } from "./Shell";
 
@@ -124,4 +126,18 @@ declare module "@tanstack/react-router" {
   interface Register {
     router: typeof router;
   }
+}
+
+/** There is no page at this address. */
+function NotFound() {
+  const { t } = useTranslation("app");
+  return (
+    <div className="page">
+      <Empty title={t("noPage")}>
+        <p>
+          <Link to="/">{t("toNow")}</Link>
+        </p>
+      </Empty>
+    </div>
+  );
 }

@@ -1,54 +1,15 @@
 /** Mantine in Shoal's colours: its variables are those of tokens.css, so that both themes exist once. */
 import { type CSSVariablesResolver, createTheme, type MantineColorsTuple } from "@mantine/core";
 
-const lagoon: MantineColorsTuple = [
-  "#e6f7f8",
-  "#cbecee",
-  "#a1dadd",
-  "#73c4c9",
-  "#49acb4",
-  "#25949c",
-  "#077c86",
-  "#006670",
-  "#01505a",
-  "#063842",
-];
-const coral: MantineColorsTuple = [
-  "#ffefed",
-  "#ffddd9",
-  "#ffbfb7",
-  "#fc9d92",
-  "#f47c70",
-  "#e86156",
-  "#d44b43",
-  "#b83833",
-  "#992c27",
-  "#6b1e1b",
-];
-const gray: MantineColorsTuple = [
-  "#eaf2f3",
-  "#e2ebec",
-  "#d8e2e3",
-  "#c9d5d7",
-  "#bac7c9",
-  "#5d6e73",
-  "#5d6e73",
-  "#415359",
-  "#2a3d43",
-  "#14282e",
-];
-const dark: MantineColorsTuple = [
-  "#e3ebec",
-  "#abb7b9",
-  "#88979a",
-  "#88979a",
-  "#394b50",
-  "#17272c",
-  "#0f1c20",
-  "#091317",
-  "#0c171b",
-  "#05090b",
-];
+/** Ten shades of a colour, from the lightest to the darkest. */
+function shades(hex: string): MantineColorsTuple {
+  return hex.split(" ").map((shade) => `#${shade}`) as unknown as MantineColorsTuple;
+}
+
+const lagoon = shades("e6f7f8 cbecee a1dadd 73c4c9 49acb4 25949c 077c86 006670 01505a 063842");
+const coral = shades("ffefed ffddd9 ffbfb7 fc9d92 f47c70 e86156 d44b43 b83833 992c27 6b1e1b");
+const gray = shades("eaf2f3 e2ebec d8e2e3 c9d5d7 bac7c9 5d6e73 5d6e73 415359 2a3d43 14282e");
+const dark = shades("e3ebec abb7b9 88979a 88979a 394b50 17272c 0f1c20 091317 0c171b 05090b");
 
 const small = { defaultProps: { size: "sm" } };
 

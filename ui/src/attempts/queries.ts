@@ -61,10 +61,3 @@ export function attemptsPage(filter: AttemptFilter, cursor: string | undefined) 
     placeholderData: keepPreviousData,
   });
 }
-
-/** The kinds of tasks, for the filter. */
-export const taskTypes = queryOptions({
-  queryKey: ["task-types"],
-  queryFn: () => api.GET("/api/v1/task-types"),
-  staleTime: Number.POSITIVE_INFINITY,
-});

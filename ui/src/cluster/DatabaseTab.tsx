@@ -43,9 +43,7 @@ export function DatabaseTab() {
             </Panel>
             <Panel title={t("transactions")} remark={t("oldestFirst")}>
               {data.transactions.length === 0 ? (
-                <Empty title={t("noTransaction")}>
-                  <p>{t("noTransactionWhy")}</p>
-                </Empty>
+                <Empty title={t("noTransaction")}>{t("noTransactionWhy")}</Empty>
               ) : (
                 <Table
                   className="dense"

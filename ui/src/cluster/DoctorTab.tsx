@@ -1,7 +1,7 @@
-import { Button } from "@mantine/core";
 import { IconRefresh } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
+import { SmallAct } from "@/parts/Act";
 import { Answer } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { type Check, doctor } from "./queries";
@@ -29,15 +29,12 @@ export function DoctorTab() {
           : t("checksFail", { count: failed, all: found.data.checks.length }))
       }
       end={
-        <Button
-          variant="default"
-          size="xs"
+        <SmallAct
           leftSection={<IconRefresh size={14} stroke={1.5} aria-hidden />}
           loading={found.isFetching}
           onClick={() => void found.refetch()}
-        >
-          {t("checkAgain")}
-        </Button>
+          word={t("checkAgain")}
+        />
       }
     >
       <Answer of={found} lines={10}>

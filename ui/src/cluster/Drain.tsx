@@ -46,18 +46,13 @@ export function Drain({ node, kind, isLast, isAdmin }: Props) {
           hint={t(kind === "master" ? "undrainMasterWhat" : "undrainWorkerWhat", { name: node.name })}
           loading={act.isPending}
           onClick={() => act.mutate("undrain")}
-        >
-          {t("undrain")}
-        </Act>{" "}
+          word={t("undrain")}
+        />{" "}
         {fault}
       </>
     );
   if (whyNot !== null)
-    return (
-      <Act size="compact-xs" variant="default" why={whyNot} onClick={() => undefined}>
-        {t("drain")}
-      </Act>
-    );
+    return <Act size="compact-xs" variant="default" why={whyNot} onClick={() => undefined} word={t("drain")} />;
   return (
     <>
       <Menu position="bottom-end" withinPortal>

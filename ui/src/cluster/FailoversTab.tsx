@@ -37,11 +37,7 @@ export function FailoversTab() {
         {(changes) => {
           const shown = changes.filter((each) => isAll || markOf(each) !== "NORMAL").reverse();
           if (shown.length === 0)
-            return (
-              <Empty title={t("noFailover")}>
-                <p>{t("lastChange", { number: changes.at(-1)?.number ?? 0 })}</p>
-              </Empty>
-            );
+            return <Empty title={t("noFailover")}>{t("lastChange", { number: changes.at(-1)?.number ?? 0 })}</Empty>;
           return (
             <ol className="failovers">
               {shown.slice(0, SHOWN_MAX).map((each) => (

@@ -1,7 +1,9 @@
-import { useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
+import { api } from "@/api/client";
 import { useTopics } from "@/live/eventSource";
 import { me } from "@/login/session";
+import { Act } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { State } from "@/parts/State";
@@ -11,7 +13,6 @@ import { Bar } from "./Bar";
 import { Drain, DrainedBy, isLastOf, stateOf } from "./Drain";
 import { GroupsTable } from "./GroupsTable";
 import { workerGroups, workers } from "./queries";
-import { Rebalance } from "./Rebalance";
 
 const EVERY_MS = 3_000;
 
@@ -80,6 +81,32 @@ export function WorkersTab() {
           )}
         </Answer>
       </Panel>
+    </>
+  );
+}
+
+/** Spreads streams evenly over the workers of their groups, and says what was asked for. */
+function Rebalance({ isAdmin }: { isAdmin: boolean }) {
+  const { t } = useTranslation("cluster");
+  const act = useMutation({ mutationFn: () => api.POST("/api/v1/rebalance", { body: {} }) });
+  const groups = act.data?.worker_groups ?? [];
+  return (
+    <>
+      {act.data && (
+        <span className="mute" role="status">
+          {groups.length > 0 ? t("rebalanced", { groups: groups.join(", ") }) : t("noStreams")}
+        </span>
+      )}{" "}
+      {act.error && <span className="bad">{act.error.message}</span>}{" "}
+      <Act
+        size="compact-xs"
+        variant="default"
+        why={isAdmin ? null : t("rebalanceAdminOnly")}
+        hint={t("rebalanceWhat")}
+        loading={act.isPending}
+        onClick={() => act.mutate()}
+        word={t("rebalance")}
+      />
     </>
   );
 }

@@ -1,6 +1,7 @@
 /** What is read of the cluster. Keys begin with the words of live/changes.ts. */
 import { queryOptions } from "@tanstack/react-query";
 import { api, type Schemas } from "@/api/client";
+import { asked } from "@/api/reads";
 import { type Figures, joined } from "./figures/series";
 
 export type Node = Schemas["NodeAnswer"];
@@ -8,46 +9,22 @@ export type Group = Schemas["WorkerGroupAnswer"];
 export type Duty = Schemas["DutyAnswer"];
 export type Check = Schemas["CheckAnswer"];
 
-export const slots = queryOptions({
-  queryKey: ["slots"],
-  queryFn: () => api.GET("/api/v1/slots"),
-});
+export const slots = asked(["slots"], () => api.GET("/api/v1/slots"));
 
-export const workers = queryOptions({
-  queryKey: ["cluster", "workers"],
-  queryFn: () => api.GET("/api/v1/workers"),
-});
+export const workers = asked(["cluster", "workers"], () => api.GET("/api/v1/workers"));
 
-export const workerGroups = queryOptions({
-  queryKey: ["cluster", "groups"],
-  queryFn: () => api.GET("/api/v1/worker-groups"),
-});
+export const workerGroups = asked(["cluster", "groups"], () => api.GET("/api/v1/worker-groups"));
 
-export const claims = queryOptions({
-  queryKey: ["cluster", "claims"],
-  queryFn: () => api.GET("/api/v1/claims"),
-});
+export const claims = asked(["cluster", "claims"], () => api.GET("/api/v1/claims"));
 
-export const registry = queryOptions({
-  queryKey: ["cluster", "registry"],
-  queryFn: () => api.GET("/api/v1/registry"),
-});
+export const registry = asked(["cluster", "registry"], () => api.GET("/api/v1/registry"));
 
-export const database = queryOptions({
-  queryKey: ["database"],
-  queryFn: () => api.GET("/api/v1/database"),
-});
+export const database = asked(["database"], () => api.GET("/api/v1/database"));
 
 /** What is done once in a while for the whole cluster. */
-export const duties = queryOptions({
-  queryKey: ["cluster", "duties"],
-  queryFn: () => api.GET("/api/v1/duties"),
-});
+export const duties = asked(["cluster", "duties"], () => api.GET("/api/v1/duties"));
 
-export const doctor = queryOptions({
-  queryKey: ["doctor"],
-  queryFn: () => api.GET("/api/v1/doctor"),
-});
+export const doctor = asked(["doctor"], () => api.GET("/api/v1/doctor"));
 
 /** The settings of the process that answers, and the times that all nodes keep. */
 export const settings = queryOptions({
@@ -62,10 +39,9 @@ export const version = queryOptions({
   staleTime: 600_000,
 });
 
-export const queue = queryOptions({
-  queryKey: ["queue", { limit: 5 }],
-  queryFn: () => api.GET("/api/v1/queue", { params: { query: { limit: 5 } } }),
-});
+export const queue = asked(["queue", { limit: 5 }], () =>
+  api.GET("/api/v1/queue", { params: { query: { limit: 5 } } }),
+);
 
 /** The figures of the last hour: each time only those that are not known yet are asked for. */
 export const figures = queryOptions({
@@ -80,10 +56,7 @@ export const figures = queryOptions({
 });
 
 /** Whether a master can be killed as a drill: only an administrator may ask. */
-export const drill = queryOptions({
-  queryKey: ["cluster", "drill"],
-  queryFn: () => api.GET("/api/v1/drill"),
-});
+export const drill = asked(["cluster", "drill"], () => api.GET("/api/v1/drill"));
 
 /** To which slot a command belongs, and what became of it. */
 export function commandSlot(id: string) {
@@ -96,10 +69,9 @@ export function commandSlot(id: string) {
 
 /** What a change of slots cost: who got whose runs, and what was lost or doubled. */
 export function receipt(number: number) {
-  return queryOptions({
-    queryKey: ["slot-changes", "receipt", number],
-    queryFn: () => api.GET("/api/v1/slot-changes/{number}/receipt", { params: { path: { number: String(number) } } }),
-  });
+  return asked(["slot-changes", "receipt", number], () =>
+    api.GET("/api/v1/slot-changes/{number}/receipt", { params: { path: { number: String(number) } } }),
+  );
 }
 
 /** The last change of slots; null = there was none within 24 hours. */

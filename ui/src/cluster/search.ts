@@ -1,6 +1,6 @@
 /** What the address of the page says: tab, moment, command. */
-import { useNavigate, useSearch } from "@tanstack/react-router";
-import { useCallback } from "react";
+import { useSearch } from "@tanstack/react-router";
+import { useAddress } from "@/parts/useAddress";
 
 export const TABS = [
   "slots",
@@ -46,17 +46,5 @@ export function readSearch(given: Record<string, unknown>): ClusterSearch {
 
 /** The address, and how to change parts of it: undefined takes one away. */
 export function useClusterSearch(): [ClusterSearch, (changes: Partial<ClusterSearch>) => void] {
-  const search = readSearch(useSearch({ strict: false }) as Record<string, unknown>);
-  const navigate = useNavigate();
-  const change = useCallback(
-    (changes: Partial<ClusterSearch>) =>
-      void navigate({
-        to: ".",
-        search: (before: Record<string, unknown>) => ({ ...before, ...changes }),
-        replace: true,
-        resetScroll: false,
-      }),
-    [navigate],
-  );
-  return [search, change];
+  return [readSearch(useSearch({ strict: false }) as Record<string, unknown>), useAddress()];
 }

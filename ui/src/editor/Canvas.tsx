@@ -12,12 +12,14 @@ import {
 import "@xyflow/react/dist/base.css";
 import { type DragEvent, type ReactNode, useCallback, useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
+import { GroupFrames } from "@/graph/GroupFrames";
 import { type CanvasNode, taskOf } from "./flow";
+import { NODE } from "./model/places";
 import type { Edge, Place } from "./model/read";
 import { checkArrow, Refusal } from "./model/rules";
 import { NoteNode } from "./NoteNode";
 import { DRAGGED } from "./Palette";
-import { TaskNode } from "./TaskNode";
+import { TaskNode, type TaskNodeType } from "./TaskNode";
 
 const nodeTypes = { task: TaskNode, note: NoteNode };
 const MANY = 150;
@@ -129,9 +131,14 @@ export function Canvas(props: Props) {
       }}
     >
       <Background variant={BackgroundVariant.Dots} gap={20} size={1.5} color="var(--line-strong)" />
+      <GroupFrames of={nodes.flatMap((node) => (node.type === "task" ? memberOf(node) : []))} />
       {props.children}
     </ReactFlow>
   );
+}
+
+function memberOf({ data: { task }, position }: TaskNodeType) {
+  return { group: task.group, ...position, ...NODE };
 }
 
 /** Where nodes were let go. */

@@ -3,13 +3,8 @@ import { IconArrowsMaximize, IconHierarchy, IconMinus, IconNote, IconPlus, type 
 import { Panel, useReactFlow, useViewport } from "@xyflow/react";
 import { useTranslation } from "react-i18next";
 
-interface Props {
-  onArrange?: () => void;
-  onNote?: () => void;
-}
-
 /** Arrange, fit, a note, and the size of the picture. */
-export function CanvasTools({ onArrange, onNote }: Props) {
+export function CanvasTools({ onArrange, onNote }: { onArrange?: () => void; onNote?: () => void }) {
   const { t } = useTranslation("editor");
   const flow = useReactFlow();
   const { zoom } = useViewport();

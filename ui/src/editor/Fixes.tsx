@@ -7,14 +7,8 @@ import type { Editing } from "./useEditing";
 
 const SHOWN_MAX = 4;
 
-interface Props {
-  problem: Problem;
-  graph: Graph;
-  editing: Editing;
-}
-
 /** What can be done about a problem, as buttons below it. */
-export function Fixes({ problem, graph, editing }: Props) {
+export function Fixes({ problem, graph, editing }: { problem: Problem; graph: Graph; editing: Editing }) {
   const { t } = useTranslation("editor");
   const fixes = editing.fault === null ? fixesOf(problem, graph).slice(0, SHOWN_MAX) : [];
   if (fixes.length === 0) return null;

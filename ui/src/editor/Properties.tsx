@@ -1,6 +1,6 @@
-import { Button } from "@mantine/core";
 import type { ReactNode, Ref } from "react";
 import { useTranslation } from "react-i18next";
+import { Act } from "@/parts/Act";
 import { noteOf, taskOf } from "./flow";
 import { TypeIcon } from "./icons";
 import { TaskFields } from "./TaskFields";
@@ -59,11 +59,7 @@ export function Properties({
         </header>
         <div className="form">
           <p className="mute">{isNote ? t("noteHelp") : t("manyHelp")}</p>
-          {!isFixed && (
-            <Button variant="default" onClick={onDelete}>
-              {t("remove")}
-            </Button>
-          )}
+          {!isFixed && <Act variant="default" onClick={onDelete} word={t("remove")} />}
         </div>
       </section>
     );

@@ -2,6 +2,8 @@ import { Button, Popover, UnstyledButton } from "@mantine/core";
 import { IconCode } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
+import { Facts, Kbd } from "@/parts/Facts";
+import { Look } from "@/parts/State";
 import { Fixes } from "./Fixes";
 import type { Problem } from "./model/problems";
 import type { EditorPart } from "./useEditing";
@@ -29,9 +31,7 @@ export function StatusLine({ graph, editing, isFixed, problems, hasYaml, onYaml,
   return (
     <footer className="editor-status">
       {problems.length === 0 ? (
-        <span className="state" data-s={state}>
-          {word}
-        </span>
+        <Look of={state} word={word} />
       ) : (
         <Popover width={420} position="top-start" withArrow>
           <Popover.Target>
@@ -64,14 +64,7 @@ export function StatusLine({ graph, editing, isFixed, problems, hasYaml, onYaml,
             </Button>
           </Popover.Target>
           <Popover.Dropdown>
-            <dl className="key-list">
-              {KEYS.map((key) => (
-                <div key={key}>
-                  <dt className="kbd">{key}</dt>
-                  <dd>{t(`key.${key}`)}</dd>
-                </div>
-              ))}
-            </dl>
+            <Facts className="key-list" of={KEYS.map((key) => [<Kbd key={key} of={key} />, t(`key.${key}`)])} />
           </Popover.Dropdown>
         </Popover>
         <Button

@@ -1,6 +1,8 @@
-import { ActionIcon, Button, MultiSelect, TextInput } from "@mantine/core";
+import { MultiSelect, TextInput } from "@mantine/core";
 import { IconPlus, IconX } from "@tabler/icons-react";
 import { useTranslation } from "react-i18next";
+import { Act } from "@/parts/Act";
+import { IconAct } from "@/parts/IconAct";
 import { addCase, removeCase, setNext } from "./model/cases";
 import { setField } from "./model/edits";
 import { casesOf, type Task, textsOf } from "./model/read";
@@ -45,14 +47,11 @@ export function SwitchFields({ task, graph, editing, isFixed }: Props) {
             error={each.when === "" ? t("required") : undefined}
             rightSection={
               !isFixed && (
-                <ActionIcon
-                  variant="subtle"
-                  color="gray"
-                  aria-label={t("removeCase", { number: place + 1 })}
+                <IconAct
+                  icon={IconX}
+                  word={t("removeCase", { number: place + 1 })}
                   onClick={() => editing.edit((text) => removeCase(text, task, place))}
-                >
-                  <IconX size={14} />
-                </ActionIcon>
+                />
               )
             }
             onChange={(event) => setCondition(place, event.currentTarget.value)}
@@ -61,14 +60,13 @@ export function SwitchFields({ task, graph, editing, isFixed }: Props) {
         </fieldset>
       ))}
       {!isFixed && (
-        <Button
+        <Act
           variant="subtle"
           size="compact-sm"
           leftSection={<IconPlus size={14} aria-hidden />}
           onClick={() => editing.edit((text) => addCase(text, task))}
-        >
-          {t("addCase")}
-        </Button>
+          word={t("addCase")}
+        />
       )}
       {next("default", t("field.default"), textsOf(task.params.default))}
     </>

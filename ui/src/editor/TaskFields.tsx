@@ -22,7 +22,7 @@ const GROUPS: { word: string; fields: string[] }[] = [
   { word: "group.where", fields: ["worker_group", "environment", "files", "data_sources", "tenant", "resources"] },
   {
     word: "group.order",
-    fields: ["flag", "priority", "delay_time", "dispatch_timeout", "cache", "updates", "teardown", "on_exit"],
+    fields: ["flag", "priority", "delay_time", "dispatch_timeout", "cache", "updates", "teardown", "on_exit", "group"],
   },
 ];
 

@@ -57,9 +57,8 @@ export function TryTask({ task, project, timeZone }: { task: Task; project: stri
           loading={start.isPending}
           why={!mayTry ? t("fixed") : null}
           onClick={() => values !== null && start.mutate()}
-        >
-          {t("tryNow")}
-        </Act>
+          word={t("tryNow")}
+        />
         {start.error !== null && <Failure error={start.error} />}
         {start.data !== undefined &&
           (start.data.run_id ? (

@@ -36,9 +36,10 @@ export function arrowWords(t: TFunction): Pick<Words, "arrow" | "branch"> {
 /** What the arranger needs of a graph. */
 export function shapeOf(graph: { tasks: Task[]; edges: Edge[] }): Shape {
   return {
-    nodes: graph.tasks.map((task) => ({ id: task.name, ...NODE })),
+    nodes: graph.tasks.map(({ name }) => ({ id: name, ...NODE })),
     edges: graph.edges.map(({ from, to }) => ({ from, to })),
     direction: "TB",
+    gap: { beside: 28, between: 44 },
   };
 }
 

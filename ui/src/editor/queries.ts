@@ -1,6 +1,7 @@
 /** What the editor reads and saves: a workflow's published text, and the draft of who is logged in. */
 import { api, match, type Schemas } from "@/api/client";
 import { queries } from "@/api/queries";
+import { asked } from "@/api/reads";
 import { may } from "@/login/rights";
 import { me } from "@/login/session";
 
@@ -79,15 +80,9 @@ export const workerGroups = {
   staleTime: 30_000,
 };
 
-export const environments = {
-  queryKey: ["environments"],
-  queryFn: () => api.GET("/api/v1/environments"),
-};
+export const environments = asked(["environments"], () => api.GET("/api/v1/environments"));
 
-export const dataSources = {
-  queryKey: ["data-sources"],
-  queryFn: () => api.GET("/api/v1/data-sources"),
-};
+export const dataSources = asked(["data-sources"], () => api.GET("/api/v1/data-sources"));
 
 /** Read again all that a change of a workflow touches, without waiting for the event. */
 export function changedWorkflow(): void {

@@ -1,7 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { Act } from "@/parts/Act";
+import { RowAct } from "@/parts/Act";
 import { Confirm } from "./Confirm";
 import { useDone } from "./useDone";
 
@@ -34,12 +34,8 @@ export function ChangeOrDelete({ name, whyNot, verb, onChange, remove, touches, 
   });
   return (
     <>
-      <Act size="compact-sm" variant="default" why={whyNot} onClick={onChange}>
-        {verb ?? t("change")}
-      </Act>
-      <Act size="compact-sm" variant="default" why={whyNot} onClick={() => setIsGoing(true)}>
-        {t("delete")}
-      </Act>
+      <RowAct why={whyNot} onClick={onChange} word={verb ?? t("change")} />
+      <RowAct why={whyNot} onClick={() => setIsGoing(true)} word={t("delete")} />
       {isGoing && (
         <Confirm
           title={t("deleteNamed", { name })}

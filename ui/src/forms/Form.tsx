@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { sends } from "@/parts/sends";
 import "./forms.css";
 
 interface Props {
@@ -20,10 +21,7 @@ export function Form({ send, isCheckedByServer, children }: Props) {
         event.preventDefault();
         event.currentTarget.requestSubmit();
       }}
-      onSubmit={(event) => {
-        event.preventDefault();
-        send?.();
-      }}
+      onSubmit={sends(() => send?.())}
     >
       {children}
     </form>

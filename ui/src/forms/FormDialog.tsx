@@ -1,6 +1,6 @@
-import { Button } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
+import { Act } from "@/parts/Act";
 import { Dialog } from "@/parts/Dialog";
 import { IS_MAC } from "@/parts/platform";
 import { Form } from "./Form";
@@ -36,6 +36,14 @@ interface Props {
 export function FormDialog({ title, size, verb, why = null, sending, fields = [], also, onClose, ...props }: Props) {
   const { t } = useTranslation("forms");
   const { isFirst, color, isCheckedByServer, children } = props;
+  const word = (
+    <>
+      {verb}
+      <span className="keys-hint" aria-hidden>
+        {IS_MAC ? "⌘ ↵" : "Ctrl ↵"}
+      </span>
+    </>
+  );
   return (
     <Dialog onClose={onClose} {...(size !== undefined && { size })} title={title} lockScroll={false}>
       <Form send={why === null && !sending.isPending ? sending.mutate : null} isCheckedByServer={isCheckedByServer}>
@@ -43,15 +51,8 @@ export function FormDialog({ title, size, verb, why = null, sending, fields = []
         <Refusal error={faultBeside(sending.error, ...fields)} />
         <div className="dialog-end">
           {also}
-          <Button variant="default" onClick={onClose}>
-            {t("cancel")}
-          </Button>
-          <Submit isPending={sending.isPending} why={why} isFirst={isFirst} color={color}>
-            {verb}
-            <span className="keys-hint" aria-hidden>
-              {IS_MAC ? "⌘ ↵" : "Ctrl ↵"}
-            </span>
-          </Submit>
+          <Act variant="default" onClick={onClose} word={t("cancel")} />
+          <Submit isPending={sending.isPending} why={why} isFirst={isFirst} color={color} word={word} />
         </div>
       </Form>
     </Dialog>

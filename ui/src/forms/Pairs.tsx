@@ -1,6 +1,8 @@
-import { ActionIcon, Button, TextInput } from "@mantine/core";
+import { TextInput } from "@mantine/core";
 import { IconPlus, IconX } from "@tabler/icons-react";
 import { useTranslation } from "react-i18next";
+import { Act } from "@/parts/Act";
+import { IconAct } from "@/parts/IconAct";
 
 export interface Pair {
   id: number;
@@ -62,27 +64,23 @@ export function Pairs({ label, pairs, onChange, error, whyNot = null }: Props) {
             onChange={(event) => change(pair.id, { value: event.currentTarget.value })}
           />
           {whyNot === null && (
-            <ActionIcon
-              variant="subtle"
-              color="gray"
-              aria-label={t("removeParameter", { name: pair.name })}
+            <IconAct
+              icon={IconX}
+              word={t("removeParameter", { name: pair.name })}
               onClick={() => onChange(pairs.filter((each) => each.id !== pair.id))}
-            >
-              <IconX size={14} />
-            </ActionIcon>
+            />
           )}
         </div>
       ))}
       {error !== undefined && <p className="field-fault">{error}</p>}
       {whyNot === null ? (
-        <Button
+        <Act
           variant="subtle"
           size="compact-sm"
           leftSection={<IconPlus size={14} />}
           onClick={() => onChange([...pairs, newPair()])}
-        >
-          {t("addParameter")}
-        </Button>
+          word={t("addParameter")}
+        />
       ) : (
         <p className="mute">{whyNot}</p>
       )}

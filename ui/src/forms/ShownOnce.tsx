@@ -1,6 +1,7 @@
-import { Button, CopyButton } from "@mantine/core";
+import { CopyButton } from "@mantine/core";
 import { IconCheck, IconCopy } from "@tabler/icons-react";
 import { useTranslation } from "react-i18next";
+import { SmallAct } from "@/parts/Act";
 
 /** A secret that is shown this once, to be copied. */
 export function ShownOnce({ text, what }: { text: string; what: string }) {
@@ -12,14 +13,11 @@ export function ShownOnce({ text, what }: { text: string; what: string }) {
         <code className="grow">{text}</code>
         <CopyButton value={text}>
           {({ copied, copy }) => (
-            <Button
-              variant="default"
-              size="xs"
+            <SmallAct
               leftSection={copied ? <IconCheck size={14} /> : <IconCopy size={14} />}
               onClick={copy}
-            >
-              {t(copied ? "copied" : "copy")}
-            </Button>
+              word={t(copied ? "copied" : "copy")}
+            />
           )}
         </CopyButton>
       </div>

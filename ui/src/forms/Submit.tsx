@@ -8,7 +8,7 @@ interface Props {
   /** Whether it has the focus when its dialog opens. */
   isFirst?: boolean | undefined;
   color?: string | undefined;
-  children: ReactNode;
+  word: ReactNode;
 }
 
 /** Sends the form that it is in. */

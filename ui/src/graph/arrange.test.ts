@@ -10,6 +10,7 @@ it("what comes after stands below, and nothing overlaps", () => {
       { from: "a", to: "c" },
     ],
     direction: "TB",
+    gap: { beside: 28, between: 44 },
   });
   expect(places.b?.y).toBeGreaterThanOrEqual((places.a?.y ?? 0) + size.h);
   expect(Math.abs((places.b?.x ?? 0) - (places.c?.x ?? 0))).toBeGreaterThanOrEqual(size.w);

@@ -1,19 +1,34 @@
-/** Places of nodes, such that arrows point down: a pure function, run in a worker by `arranged`. */
+/** Places of nodes, such that arrows point down or to the right: a pure function, run in a worker by `arranged`. */
 import { Graph, layout } from "@dagrejs/dagre";
+import { layered } from "./layered";
 
 export interface Shape {
   nodes: { id: string; w: number; h: number }[];
   edges: { from: string; to: string }[];
   /** Down (TB) or to the right (LR). */
   direction: "TB" | "LR";
+  /** The room between nodes: of one layer, and of one layer and the next. */
+  gap: { beside: number; between: number };
 }
 
-export type Places = Record<string, { x: number; y: number }>;
+export interface Place {
+  x: number;
+  y: number;
+}
+
+export type Places = Record<string, Place>;
+
+/** To the right dagre is nicer, and needs seconds for more than this. */
+const DAGRE_MAX = 150;
 
 /** The upper left corner of each node. */
-export function arrange({ nodes, edges, direction }: Shape): Places {
+export function arrange(shape: Shape): Places {
+  return shape.direction === "LR" && shape.nodes.length > DAGRE_MAX ? layered(shape) : byDagre(shape);
+}
+
+function byDagre({ nodes, edges, direction, gap }: Shape): Places {
   const graph = new Graph();
-  graph.setGraph({ rankdir: direction, nodesep: 28, ranksep: direction === "TB" ? 44 : 150, marginx: 0, marginy: 0 });
+  graph.setGraph({ rankdir: direction, nodesep: gap.beside, ranksep: gap.between, marginx: 0, marginy: 0 });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const { id, w, h } of nodes) graph.setNode(id, { width: w, height: h });
   for (const { from, to } of edges) graph.setEdge(from, to);

@@ -2,6 +2,7 @@ import type { UseQueryResult } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";
+import { Look } from "@/parts/State";
 import { coarse } from "@/parts/Time";
 import { clock, count } from "@/parts/time";
 import { type Bar, barsOf, PARTS, totals } from "./bars";
@@ -53,11 +54,7 @@ export function Histogram({ of, onRange }: Props) {
           >
             {t("barRange", { from: clock(pointed.from, i18n.language), to: clock(pointed.to, i18n.language) })}
             <b>{t("runs", { count: pointed.total })}</b>
-            {pointed.parts.failed > 0 && (
-              <span className="state" data-s="FAILURE">
-                {count(pointed.parts.failed)}
-              </span>
-            )}
+            {pointed.parts.failed > 0 && <Look of="FAILURE" word={count(pointed.parts.failed)} />}
           </div>
         )}
       </div>
@@ -99,22 +96,10 @@ export function HistogramPanel({ found, onRange, number }: PanelProps) {
         <span className="grow" />
         {sums !== null && (
           <>
-            <span className="state" data-s="SUCCESS">
-              {count(sums.good)}
-            </span>
-            <span className="state" data-s="FAILURE">
-              {count(sums.failed)}
-            </span>
-            {sums.ended > 0 && (
-              <span className="state" data-s="STOP">
-                {count(sums.ended)}
-              </span>
-            )}
-            {sums.active > 0 && (
-              <span className="state" data-s="RUNNING_EXECUTION">
-                {count(sums.active)}
-              </span>
-            )}
+            <Look of="SUCCESS" word={count(sums.good)} />
+            <Look of="FAILURE" word={count(sums.failed)} />
+            {sums.ended > 0 && <Look of="STOP" word={count(sums.ended)} />}
+            {sums.active > 0 && <Look of="RUNNING_EXECUTION" word={count(sums.active)} />}
           </>
         )}
       </div>

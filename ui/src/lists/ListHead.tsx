@@ -2,8 +2,9 @@ import { Button } from "@mantine/core";
 import { IconKeyboard } from "@tabler/icons-react";
 import type { ComponentProps, ReactNode } from "react";
 import { useTranslation } from "react-i18next";
+import { Dialog } from "@/parts/Dialog";
+import { Facts, Kbd } from "@/parts/Facts";
 import type { Search } from "./filters";
-import { KeysHelp } from "./KeysHelp";
 import { SavedViews } from "./SavedViews";
 
 interface Props extends Omit<ComponentProps<typeof SavedViews>, "builtIn"> {
@@ -43,5 +44,15 @@ export function ListHead({ words, views, keys, isHelp, onHelp, children, ...save
       </div>
       {isHelp && <KeysHelp onClose={() => onHelp(false)} keys={keys.map((key) => [key, own(`key.${key}`)])} />}
     </div>
+  );
+}
+
+/** The keys of a list, in words. */
+function KeysHelp({ keys, onClose }: { keys: [string, string][]; onClose: () => void }) {
+  const { t } = useTranslation("lists");
+  return (
+    <Dialog onClose={onClose} title={t("keys")} size="sm">
+      <Facts className="keys" of={keys.map(([key, does]) => [<Kbd key={key} of={key} />, does])} />
+    </Dialog>
   );
 }

@@ -1,11 +1,14 @@
 import { Button, Popover, Switch, TextInput, UnstyledButton } from "@mantine/core";
 import { IconPlus, IconX } from "@tabler/icons-react";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, match, type Schemas } from "@/api/client";
+import { asked } from "@/api/reads";
 import { useProject } from "@/app/ProjectSwitch";
-import { say, sayFailure } from "@/parts/notices";
+import { useDone } from "@/forms/useDone";
+import { sayFailure } from "@/parts/notices";
+import { sends } from "@/parts/sends";
 import { type Filters, filterWords, isSame, type Search, textOf, textsOf } from "./filters";
 
 type List = Schemas["NewView"]["list"];
@@ -17,16 +20,15 @@ export interface BuiltIn {
 }
 
 function viewsOf(list: List) {
-  return {
-    queryKey: ["saved-views", list],
-    queryFn: () => api.GET("/api/v1/saved-views", { params: { query: { list, limit: 100 } } }),
-  };
+  return asked(["saved-views", list], () =>
+    api.GET("/api/v1/saved-views", { params: { query: { list, limit: 100 } } }),
+  );
 }
 
 /** The views of a list: those that everybody has, one's own, those of one's projects, and a way to save what is shown. */
 export function SavedViews({ list, builtIn, filters }: { list: List; builtIn: BuiltIn[]; filters: Filters }) {
   const { t } = useTranslation("lists");
-  const cache = useQueryClient();
+  const done = useDone("saved-views");
   const saved = useQuery(viewsOf(list));
   const shown = filterWords(filters.search);
   const remove = useMutation({
@@ -34,10 +36,7 @@ export function SavedViews({ list, builtIn, filters }: { list: List; builtIn: Bu
       api.DELETE("/api/v1/saved-views/{id}", {
         params: { path: { id: view.id }, header: match(view.revision) },
       }),
-    onSuccess: (_, view) => {
-      say(t("viewRemoved", { name: view.name }));
-      void cache.invalidateQueries({ queryKey: ["saved-views"] });
-    },
+    onSuccess: (_, view) => done(t("viewRemoved", { name: view.name })),
     onError: sayFailure,
   });
   return (
@@ -88,7 +87,7 @@ function View({ name, title, isShown, show }: { name: string; title?: string; is
 
 function SaveView({ list, filter }: { list: List; filter: Search }) {
   const { t } = useTranslation("lists");
-  const cache = useQueryClient();
+  const done = useDone("saved-views");
   const project = useProject();
   const [opened, setOpened] = useState(false);
   const [name, setName] = useState("");
@@ -100,15 +99,10 @@ function SaveView({ list, filter }: { list: List; filter: Search }) {
       }),
     onSuccess: () => {
       setOpened(false);
-      say(t("viewSaved", { name: name.trim() }));
       setName("");
-      void cache.invalidateQueries({ queryKey: ["saved-views"] });
+      return done(t("viewSaved", { name: name.trim() }));
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    save.mutate();
-  };
   return (
     <Popover opened={opened} onChange={setOpened} position="bottom-start" shadow="md" trapFocus returnFocus>
       <Popover.Target>
@@ -122,7 +116,7 @@ function SaveView({ list, filter }: { list: List; filter: Search }) {
         </UnstyledButton>
       </Popover.Target>
       <Popover.Dropdown>
-        <form className="stack" onSubmit={submit}>
+        <form className="stack" onSubmit={sends(() => save.mutate())}>
           <TextInput
             label={t("viewName")}
             size="xs"

@@ -1,6 +1,7 @@
 import { Autocomplete, Button, TextInput } from "@mantine/core";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
+import { sends } from "@/parts/sends";
 import { Chip } from "./ChoiceChip";
 
 interface Props {
@@ -21,10 +22,6 @@ export function TextChip({ name, value, placeholder = "", known, onChange }: Pro
     setOpened(false);
     onChange(wanted.trim() === "" ? undefined : wanted.trim());
   };
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    take(typed);
-  };
   const field = { "aria-label": name, placeholder, value: typed, size: "xs" as const, "data-autofocus": true };
   return (
     <Chip
@@ -40,7 +37,7 @@ export function TextChip({ name, value, placeholder = "", known, onChange }: Pro
         setOpened(wanted);
       }}
     >
-      <form className="line" onSubmit={submit}>
+      <form className="line" onSubmit={sends(() => take(typed))}>
         {known === undefined ? (
           <TextInput {...field} onChange={(event) => setTyped(event.currentTarget.value)} />
         ) : (

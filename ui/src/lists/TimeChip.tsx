@@ -1,6 +1,7 @@
 import { Button, TextInput } from "@mantine/core";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
+import { sends } from "@/parts/sends";
 import { moment, shownZone, zonedTime } from "@/parts/time";
 import { Chip } from "./ChoiceChip";
 import { type Search, textOf } from "./filters";
@@ -27,10 +28,6 @@ export function TimeChip({ search, onChange }: { search: Search; onChange: (chan
     setOpened(false);
     onChange({ since: undefined, started_after: undefined, started_before: undefined, ...changes });
   };
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    take({ started_after: zonedTime(from) ?? undefined, started_before: zonedTime(to) ?? undefined });
-  };
   return (
     <Chip
       name={t("started")}
@@ -51,7 +48,12 @@ export function TimeChip({ search, onChange }: { search: Search; onChange: (chan
           </Button>
         ))}
       </div>
-      <form className="time-range" onSubmit={submit}>
+      <form
+        className="time-range"
+        onSubmit={sends(() =>
+          take({ started_after: zonedTime(from) ?? undefined, started_before: zonedTime(to) ?? undefined }),
+        )}
+      >
         <TextInput
           type="datetime-local"
           size="xs"

@@ -1,10 +1,11 @@
 import { Button } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { ROOT, type Schemas } from "@/api/client";
 import { Failure } from "@/parts/Answer";
+import { sends } from "@/parts/sends";
 import { PasswordFields } from "./PasswordFields";
 import { ProviderLogin } from "./ProviderLogin";
 import { logIn } from "./session";
@@ -22,13 +23,12 @@ export function LoginPage() {
     retry: false,
     onSuccess: () => navigate({ href: back?.startsWith("/") ? back : "/", replace: true }),
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    attempt.mutate(link !== undefined ? { link } : { name, password });
-  };
   return (
     <main className="login">
-      <form onSubmit={submit} className="panel">
+      <form
+        onSubmit={sends(() => attempt.mutate(link !== undefined ? { link } : { name, password }))}
+        className="panel"
+      >
         <h1>
           <img src={`${ROOT}logo.svg`} alt="" width={28} height={28} /> Shoal
         </h1>

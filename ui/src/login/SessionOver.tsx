@@ -1,9 +1,10 @@
 import { Button, Modal } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type FormEvent, useEffect, useState } from "react";
+import { useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { ROOT } from "@/api/client";
 import { Failure } from "@/parts/Answer";
+import { sends } from "@/parts/sends";
 import { PasswordFields } from "./PasswordFields";
 import { ProviderLogin } from "./ProviderLogin";
 import { goOnAgain, logInAgain, me } from "./session";
@@ -24,10 +25,6 @@ export function SessionOver() {
     window.addEventListener("focus", goOnAgain);
     return () => window.removeEventListener("focus", goOnAgain);
   }, []);
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    attempt.mutate({ name, password });
-  };
   return (
     <Modal
       opened
@@ -45,7 +42,7 @@ export function SessionOver() {
         </span>
       }
     >
-      <form onSubmit={submit} className="login-again">
+      <form onSubmit={sends(() => attempt.mutate({ name, password }))} className="login-again">
         <p>{t("overMeans")}</p>
         <PasswordFields name={name} onName={setName} password={password} onPassword={setPassword} />
         {attempt.error !== null && <Failure error={attempt.error} />}

@@ -1,13 +1,23 @@
-import { Button } from "@mantine/core";
-import { IconAlignLeft, IconCode, IconPencil, IconSitemap, type TablerIcon } from "@tabler/icons-react";
+import { ActionIcon, Button, CopyButton } from "@mantine/core";
+import {
+  IconAlignLeft,
+  IconCheck,
+  IconCode,
+  IconCopy,
+  IconPencil,
+  IconSitemap,
+  type TablerIcon,
+} from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { useTranslation } from "react-i18next";
+import { SmallAct } from "@/parts/Act";
+import { Facts, Kbd } from "@/parts/Facts";
+import { LinkAct } from "@/parts/LinkAct";
 import { Ago } from "@/parts/Time";
 import { runsPage } from "@/runs/queries";
 import { runFilterOf } from "@/runs/runFilter";
-import { CopyBlock } from "./CopyBlock";
 import { python, YAML } from "./examples";
 import { NeedsYou } from "./NeedsYou";
 import { SampleCard } from "./SampleCard";
@@ -37,30 +47,21 @@ export function FirstSteps({ hasSample }: { hasSample: boolean }) {
       </div>
       <div className="three">
         <Card icon={IconSitemap} title={t("draw")} about={t("drawAbout")}>
-          <dl className="copy-block draw-keys">
-            {KEYS.map(([key, word]) => (
-              <div key={key}>
-                <dt>
-                  <kbd className="kbd">{key}</kbd>
-                </dt>
-                <dd>{t(word)}</dd>
-              </div>
-            ))}
-          </dl>
-          <Button
+          <Facts
+            className="copy-block draw-keys"
+            of={KEYS.map(([key, word]) => [<Kbd key={key} of={key} />, t(word)])}
+          />
+          <LinkAct
+            to="/workflows"
+            search={{ new: true }}
             size="xs"
-            variant="default"
             leftSection={<IconPencil size={14} stroke={1.5} />}
-            renderRoot={(props) => <Link {...props} to="/workflows" search={{ new: true }} />}
-          >
-            {t("openEditor")}
-          </Button>
+            word={t("openEditor")}
+          />
         </Card>
         <Card icon={IconAlignLeft} title={t("paste")} about={t("pasteAbout")}>
           <CopyBlock text={YAML} />
-          <Button size="xs" variant="default" onClick={() => setIsPasting(true)}>
-            {t("pasteAndCheck")}
-          </Button>
+          <SmallAct onClick={() => setIsPasting(true)} word={t("pasteAndCheck")} />
         </Card>
         <Card icon={IconCode} title={t("python")} about={t("pythonAbout")}>
           <CopyBlock text={python(hasSample)} />
@@ -132,6 +133,30 @@ function Quiet({ isNeeded }: { isNeeded: boolean }) {
           </Link>
         </p>
       </div>
+    </div>
+  );
+}
+
+/** Lines that work as they stand, and a button that copies them. */
+function CopyBlock({ text }: { text: string }) {
+  const { t } = useTranslation("now");
+  return (
+    <div className="copy-block">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it can be scrolled by the arrow keys */}
+      <pre tabIndex={0}>{text}</pre>
+      <CopyButton value={text}>
+        {({ copied, copy }) => (
+          <ActionIcon
+            variant="subtle"
+            size="sm"
+            aria-label={t(copied ? "copied" : "copy")}
+            title={t("copy")}
+            onClick={copy}
+          >
+            {copied ? <IconCheck size={14} stroke={1.5} /> : <IconCopy size={14} stroke={1.5} />}
+          </ActionIcon>
+        )}
+      </CopyButton>
     </div>
   );
 }

@@ -4,13 +4,13 @@ import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { useHealth } from "@/app/Health";
 import { useProject } from "@/app/ProjectSwitch";
-import { slots, workers } from "@/cluster/queries";
+import { claims, slots, workers } from "@/cluster/queries";
 import { barsOf, totals } from "@/lists/bars";
 import { Histogram } from "@/lists/Histogram";
 import { count, duration } from "@/parts/time";
 import { runHistogram } from "@/runs/queries";
 import { runFilterOf } from "@/runs/runFilter";
-import { claims, queue } from "./queries";
+import { queue } from "./queries";
 import { useNeeds } from "./useNeeds";
 
 const HOUR_BARS = 60;

@@ -1,4 +1,3 @@
-import { Button } from "@mantine/core";
 import {
   IconAlignLeft,
   IconMessage,
@@ -7,16 +6,19 @@ import {
   IconTool,
   IconTrash,
 } from "@tabler/icons-react";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
-import { type ReactNode, useState } from "react";
+import { useMutation } from "@tanstack/react-query";
+import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
+import { useDone } from "@/forms/useDone";
 import { useFilters } from "@/lists/filters";
 import { useMay } from "@/login/rights";
+import { Act, RowAct } from "@/parts/Act";
+import { LinkAct } from "@/parts/LinkAct";
 import { RunLink } from "@/parts/Links";
-import { say, sayFailure } from "@/parts/notices";
+import { sayFailure } from "@/parts/notices";
 import { Mark } from "@/parts/State";
+import { SureAct } from "@/parts/SureAct";
 import { Ago, Moment } from "@/parts/Time";
 import { duration } from "@/parts/time";
 import type { Need } from "./needs";
@@ -69,31 +71,25 @@ function WhyButton({ run, task }: { run: string; task?: string | null | undefine
   const { t } = useTranslation("now");
   const { place } = useFilters();
   return (
-    <Button
-      size="compact-sm"
-      variant="default"
+    <RowAct
       leftSection={<IconQuestionMark size={14} stroke={1.5} />}
       onClick={() => place({ why: run, task: task ?? undefined })}
-    >
-      {t("why")}
-    </Button>
+      word={t("why")}
+    />
   );
 }
 
 function Failed({ run }: { run: FailedRun }) {
   const { t } = useTranslation("now");
-  const cache = useQueryClient();
-  const may = useMay("OPERATOR", run.project ?? null);
+  const done = useDone("needs");
+  const whyNot = useMay("OPERATOR", run.project ?? null) ? null : t("mayNotOperate");
   const rerun = useMutation({
     mutationFn: () =>
       api.POST("/api/v1/workflow-instances/{id}/rerun", {
         params: { path: { id: run.id } },
         body: { failed: true, tasks: [], newest: false },
       }),
-    onSuccess: () => {
-      say(t("rerunAsked", { run: run.id, name: run.workflow }), run.id);
-      void cache.invalidateQueries({ queryKey: ["needs"] });
-    },
+    onSuccess: () => done(t("rerunAsked", { run: run.id, name: run.workflow }), run.id),
     onError: sayFailure,
   });
   return (
@@ -111,30 +107,25 @@ function Failed({ run }: { run: FailedRun }) {
         .filter(Boolean)
         .join(" ")}
     >
-      <Button
+      <Act
         size="compact-sm"
         leftSection={<IconRotateClockwise size={14} stroke={1.5} />}
-        disabled={!may}
-        title={may ? undefined : t("mayNotOperate")}
+        why={whyNot}
         loading={rerun.isPending}
         onClick={() => rerun.mutate()}
-      >
-        {t("rerunFromHere")}
-      </Button>
+        word={t("rerunFromHere")}
+      />
       <WhyButton run={run.id} task={run.task} />
       {run.task && (
-        <Button
-          size="compact-sm"
-          variant="default"
+        <LinkAct
+          to="/runs/$id"
+          params={{ id: run.id }}
+          search={{ tab: "logs", task: run.task }}
           leftSection={<IconAlignLeft size={14} stroke={1.5} />}
-          renderRoot={(props) => (
-            <Link {...props} to="/runs/$id" params={{ id: run.id }} search={{ tab: "logs", task: run.task }} />
-          )}
-        >
-          {t("log")}
-        </Button>
+          word={t("log")}
+        />
       )}
-      {!may && <span className="mute">{t("mayNotOperate")}</span>}
+      {whyNot && <span className="mute">{whyNot}</span>}
     </Frame>
   );
 }
@@ -164,13 +155,7 @@ function Missed({ schedule }: { schedule: LateSchedule }) {
       at={schedule.due_at ?? null}
       why={schedule.reason}
     >
-      <Button
-        size="compact-sm"
-        variant="default"
-        renderRoot={(props) => <Link {...props} to="/schedules" search={{ row: schedule.id }} />}
-      >
-        {t("openSchedule")}
-      </Button>
+      <LinkAct to="/schedules" search={{ row: schedule.id }} word={t("openSchedule")} />
     </Frame>
   );
 }
@@ -193,14 +178,14 @@ function Question({ asked }: { asked: Asked }) {
         )
       }
     >
-      <Button
-        size="compact-sm"
+      <LinkAct
+        to="/runs/$id"
+        params={{ id: run }}
+        search={{ task, attempt }}
         variant={asked.may_answer ? "filled" : "default"}
         leftSection={<IconMessage size={14} stroke={1.5} />}
-        renderRoot={(props) => <Link {...props} to="/runs/$id" params={{ id: run }} search={{ task, attempt }} />}
-      >
-        {t(asked.may_answer ? "answer" : "look")}
-      </Button>
+        word={t(asked.may_answer ? "answer" : "look")}
+      />
       {!asked.may_answer && <span className="mute">{t("mayNotAnswer")}</span>}
     </Frame>
   );
@@ -208,15 +193,11 @@ function Question({ asked }: { asked: Asked }) {
 
 function RefusedCommand({ command }: { command: Refused }) {
   const { t } = useTranslation("now");
-  const cache = useQueryClient();
-  const [isSure, setIsSure] = useState(false);
-  const may = useMay("OPERATOR", command.project ?? null);
+  const done = useDone("error-commands");
+  const whyNot = useMay("OPERATOR", command.project ?? null) ? null : t("mayNotOperate");
   const drop = useMutation({
     mutationFn: () => api.DELETE("/api/v1/error-commands/{id}", { params: { path: { id: command.id } } }),
-    onSuccess: () => {
-      say(t("dropped", { id: command.id }));
-      void cache.invalidateQueries({ queryKey: ["error-commands"] });
-    },
+    onSuccess: () => done(t("dropped", { id: command.id })),
     onError: sayFailure,
   });
   return (
@@ -227,28 +208,23 @@ function RefusedCommand({ command }: { command: Refused }) {
       at={command.refused_at}
       why={command.reason}
     >
-      <Button
+      <LinkAct
+        to="/queue"
+        search={{ tab: "errors", row: command.id }}
+        leftSection={<IconTool size={14} stroke={1.5} />}
+        word={t("fixAndRetry")}
+      />
+      <SureAct
         size="compact-sm"
         variant="default"
-        leftSection={<IconTool size={14} stroke={1.5} />}
-        renderRoot={(props) => <Link {...props} to="/queue" search={{ tab: "errors", row: command.id }} />}
-      >
-        {t("fixAndRetry")}
-      </Button>
-      <Button
-        size="compact-sm"
-        variant={isSure ? "filled" : "default"}
-        color={isSure ? "red" : undefined}
         leftSection={<IconTrash size={14} stroke={1.5} />}
-        disabled={!may}
-        title={may ? undefined : t("mayNotOperate")}
+        why={whyNot}
         loading={drop.isPending}
-        onBlur={() => setIsSure(false)}
-        onClick={() => (isSure ? drop.mutate() : setIsSure(true))}
-      >
-        {isSure ? t("dropSure") : t("drop")}
-      </Button>
-      {!may && <span className="mute">{t("mayNotOperate")}</span>}
+        onClick={() => drop.mutate()}
+        word={t("drop")}
+        sure={t("dropSure")}
+      />
+      {whyNot && <span className="mute">{whyNot}</span>}
     </Frame>
   );
 }

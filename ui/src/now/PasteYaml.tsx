@@ -1,9 +1,10 @@
-import { Button, Textarea } from "@mantine/core";
+import { Textarea } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
+import { Act, SmallAct } from "@/parts/Act";
 import { Dialog } from "@/parts/Dialog";
 import { say, sayFailure } from "@/parts/notices";
 import { useStartOrAsk } from "@/start/useStart";
@@ -67,12 +68,13 @@ export function PasteYaml({ text, onClose }: { text: string; onClose: () => void
           )}
         </div>
         <div className="line end">
-          <Button size="xs" variant="default" loading={save.isPending} onClick={() => save.mutate({ thenRun: false })}>
-            {t("save")}
-          </Button>
-          <Button size="xs" loading={save.isPending} onClick={() => save.mutate({ thenRun: true })}>
-            {t("saveAndRun")}
-          </Button>
+          <SmallAct loading={save.isPending} onClick={() => save.mutate({ thenRun: false })} word={t("save")} />
+          <Act
+            size="xs"
+            loading={save.isPending}
+            onClick={() => save.mutate({ thenRun: true })}
+            word={t("saveAndRun")}
+          />
         </div>
       </div>
     </Dialog>

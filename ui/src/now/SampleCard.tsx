@@ -1,29 +1,31 @@
-import { Button } from "@mantine/core";
 import { IconAlignLeft, IconPlayerPlay } from "@tabler/icons-react";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
+import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
-import { api } from "@/api/client";
+import { api, type Schemas } from "@/api/client";
+import { useDone } from "@/forms/useDone";
 import { useTopics } from "@/live/eventSource";
 import { useMay } from "@/login/rights";
-import { say, sayFailure } from "@/parts/notices";
-import { Mark } from "@/parts/State";
+import { Act } from "@/parts/Act";
+import { LinkAct } from "@/parts/LinkAct";
+import { sayFailure } from "@/parts/notices";
+import { Mark, styleOf } from "@/parts/State";
+import { SureAct } from "@/parts/SureAct";
 import { duration } from "@/parts/time";
 import { runsPage } from "@/runs/queries";
 import { runFilterOf } from "@/runs/runFilter";
+import { layersOf, type Placed } from "./layers";
 import { runOf, SAMPLE } from "./queries";
-import { SmallGraph } from "./SmallGraph";
 
 /** The sample workflow, which has run once while the page was opened: what it did, and what to do with it. */
 export function SampleCard() {
   const { t } = useTranslation("now");
-  const cache = useQueryClient();
+  const done = useDone("runs", "workflows");
   const found = useQuery(runsPage(runFilterOf({ workflow: SAMPLE.name }, null), undefined, 1));
   const id = found.data?.items[0]?.id ?? "";
   const run = useQuery(runOf(id)).data;
   useTopics(...(id === "" ? [] : [`run:${id}`]));
-  const [isSure, setIsSure] = useState(false);
   const mayOperate = useMay("OPERATOR", null);
   const mayEdit = useMay("EDITOR", null);
   const again = useMutation({
@@ -32,18 +34,12 @@ export function SampleCard() {
         params: { path: { code: SAMPLE.code }, query: { wait: 5 } },
         body: { dry_run: false, tasks: [] },
       }),
-    onSuccess: (asked) => {
-      say(t("sampleStarted"), asked.run_id ?? null);
-      void cache.invalidateQueries({ queryKey: ["runs"] });
-    },
+    onSuccess: (asked) => done(t("sampleStarted"), asked.run_id),
     onError: sayFailure,
   });
   const remove = useMutation({
     mutationFn: () => api.DELETE("/api/v1/workflow-definitions/{code}", { params: { path: { code: SAMPLE.code } } }),
-    onSuccess: () => {
-      say(t("sampleRemoved"));
-      void cache.invalidateQueries({ queryKey: ["workflows"] });
-    },
+    onSuccess: () => done(t("sampleRemoved")),
     onError: sayFailure,
   });
   const isOver = run !== undefined && ["SUCCESS", "FAILURE", "STOP", "PAUSE"].includes(run.state);
@@ -58,39 +54,81 @@ export function SampleCard() {
       <p className="soft">{t("helloHint")}</p>
       {run?.graph && <SmallGraph run={run} graph={run.graph} />}
       <div className="line wrap">
-        <Button
+        <Act
           size="xs"
           leftSection={<IconPlayerPlay size={14} stroke={1.5} />}
           loading={again.isPending}
-          disabled={!mayOperate}
-          title={mayOperate ? undefined : t("mayNotOperate")}
+          why={mayOperate ? null : t("mayNotOperate")}
           onClick={() => again.mutate()}
-        >
-          {t("runAgain")}
-        </Button>
+          word={t("runAgain")}
+        />
         {id !== "" && (
-          <Button
+          <LinkAct
+            to="/runs/$id"
+            params={{ id }}
+            search={{ tab: "logs" }}
             size="xs"
-            variant="default"
             leftSection={<IconAlignLeft size={14} stroke={1.5} />}
-            renderRoot={(props) => <Link {...props} to="/runs/$id" params={{ id }} search={{ tab: "logs" }} />}
-          >
-            {t("readLog")}
-          </Button>
+            word={t("readLog")}
+          />
         )}
-        <Button
+        <SureAct
           size="xs"
-          variant={isSure ? "filled" : "subtle"}
-          color={isSure ? "red" : undefined}
+          variant="subtle"
           loading={remove.isPending}
-          disabled={!mayEdit}
-          title={mayEdit ? undefined : t("mayNotEdit")}
-          onBlur={() => setIsSure(false)}
-          onClick={() => (isSure ? remove.mutate() : setIsSure(true))}
-        >
-          {isSure ? t("removeSure") : t("removeSample")}
-        </Button>
+          why={mayEdit ? null : t("mayNotEdit")}
+          onClick={() => remove.mutate()}
+          word={t("removeSample")}
+          sure={t("removeSure")}
+        />
       </div>
     </section>
+  );
+}
+
+const ROW_PX = 64;
+/** Of a column so much is the node, the rest is for the arrows. */
+const NODE_SHARE = 0.72;
+
+/** The tasks of a small run as boxes and arrows, each with how it went; a box leads to its log. */
+function SmallGraph({ run, graph }: { run: Schemas["RunPageAnswer"]; graph: Schemas["TaskOrder"][] }) {
+  const { columns, rows, tasks, arrows } = useMemo(() => layersOf(graph), [graph]);
+  const attempts = new Map(run.tasks.map((task) => [task.name, task]));
+  const width = 100 / (columns - 1 + NODE_SHARE);
+  const height = rows * ROW_PX;
+  const left = (task: Placed) => task.column * width;
+  const path = ([from, to]: [Placed, Placed]) => {
+    const start = left(from) + width * NODE_SHARE;
+    const bend = (left(to) - start) / 2;
+    const [high, low] = [from.down * height, to.down * height];
+    return `M${start} ${high}C${start + bend} ${high} ${left(to) - bend} ${low} ${left(to)} ${low}`;
+  };
+  return (
+    <div className="small-graph" style={{ height }}>
+      <svg viewBox={`0 0 100 ${height}`} preserveAspectRatio="none" aria-hidden>
+        {arrows.map((arrow) => (
+          <path key={`${arrow[0].name} ${arrow[1].name}`} d={path(arrow)} vectorEffect="non-scaling-stroke" />
+        ))}
+      </svg>
+      {tasks.map((task) => {
+        const attempt = attempts.get(task.name);
+        return (
+          <Link
+            key={task.name}
+            to="/runs/$id"
+            params={{ id: run.id }}
+            search={{ tab: "logs", task: task.name }}
+            data-s={styleOf(attempt?.state ?? "NOT_BEGUN")}
+            style={{ left: `${left(task)}%`, width: `${width * NODE_SHARE}%`, top: `${task.down * 100}%` }}
+          >
+            <i className="st" data-s={styleOf(attempt?.state ?? "NOT_BEGUN")} aria-hidden />
+            <span className="cut">
+              <b className="cut">{task.name}</b>
+              <small>{attempt?.took_s != null ? duration(attempt.took_s) : ""}</small>
+            </span>
+          </Link>
+        );
+      })}
+    </div>
   );
 }

@@ -1,9 +1,8 @@
-import { Button } from "@mantine/core";
 import { IconEye } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { slots } from "@/cluster/queries";
+import { LinkAct } from "@/parts/LinkAct";
 
 const LANES_MAX = 3;
 const LANE_PX = 40;
@@ -45,14 +44,13 @@ export function SlotsCard() {
         </text>
       </svg>
       <div className="line wrap">
-        <Button
+        <LinkAct
+          to="/cluster"
+          search={{}}
           size="xs"
-          variant="default"
           leftSection={<IconEye size={14} stroke={1.5} />}
-          renderRoot={(props) => <Link {...props} to="/cluster" search={{}} />}
-        >
-          {t("open")}
-        </Button>
+          word={t("open")}
+        />
         <code className="shell">shoal master list</code>
       </div>
     </section>

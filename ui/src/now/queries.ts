@@ -1,6 +1,7 @@
 /** What the first screen reads. */
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, type Schemas } from "@/api/client";
+import { asked } from "@/api/reads";
 
 export type FailedRun = Schemas["FailedRunAnswer"];
 export type LateRun = Schemas["LateRun"];
@@ -14,10 +15,9 @@ export const NEED_MAX = 20;
 const FIRES = 12;
 
 /** Workflows whose last run failed, and nobody reran it with success since. */
-export const failed = queryOptions({
-  queryKey: ["needs", "failed"],
-  queryFn: () => api.GET("/api/v1/attention/failed", { params: { query: { limit: NEED_MAX } } }),
-});
+export const failed = asked(["needs", "failed"], () =>
+  api.GET("/api/v1/attention/failed", { params: { query: { limit: NEED_MAX } } }),
+);
 
 /** Runs that take longer than usual, and schedules that did not fire. Time alone makes something late: read again. */
 export const late = queryOptions({
@@ -27,26 +27,16 @@ export const late = queryOptions({
 });
 
 /** Commands that no master could handle. */
-export const refused = queryOptions({
-  queryKey: ["error-commands", "newest"],
-  queryFn: () => api.GET("/api/v1/error-commands", { params: { query: { limit: NEED_MAX } } }),
-});
+export const refused = asked(["error-commands", "newest"], () =>
+  api.GET("/api/v1/error-commands", { params: { query: { limit: NEED_MAX } } }),
+);
 
 /** What waits for the answer of a person. */
-export const approvals = queryOptions({
-  queryKey: ["needs", "approvals"],
-  queryFn: () => api.GET("/api/v1/approvals", { params: { query: { limit: NEED_MAX } } }),
-});
+export const approvals = asked(["needs", "approvals"], () =>
+  api.GET("/api/v1/approvals", { params: { query: { limit: NEED_MAX } } }),
+);
 
-export const queue = queryOptions({
-  queryKey: ["queue", "counts"],
-  queryFn: () => api.GET("/api/v1/queue", { params: { query: { limit: 1 } } }),
-});
-
-export const claims = queryOptions({
-  queryKey: ["cluster", "claims"],
-  queryFn: () => api.GET("/api/v1/claims"),
-});
+export const queue = asked(["queue", "counts"], () => api.GET("/api/v1/queue", { params: { query: { limit: 1 } } }));
 
 /** The next fire times. What has fired leaves the list: read again. */
 export function fires(project: string | null) {
@@ -60,10 +50,9 @@ export function fires(project: string | null) {
 }
 
 /** The first workflows: enough to know whether there are others than the sample. */
-export const firstWorkflows = queryOptions({
-  queryKey: ["workflows", "first"],
-  queryFn: () => api.GET("/api/v1/workflow-definitions", { params: { query: { limit: 2 } } }),
-});
+export const firstWorkflows = asked(["workflows", "first"], () =>
+  api.GET("/api/v1/workflow-definitions", { params: { query: { limit: 2 } } }),
+);
 
 /** A run with its tasks. */
 export function runOf(id: string) {

@@ -1,15 +1,16 @@
 import { Button, type ButtonProps, Tooltip } from "@mantine/core";
 import type { ComponentPropsWithoutRef, ReactNode } from "react";
 
-interface Props extends ButtonProps, Pick<ComponentPropsWithoutRef<"button">, "type" | "onClick"> {
+interface Props extends ButtonProps, Pick<ComponentPropsWithoutRef<"button">, "type" | "onClick" | "onBlur"> {
+  /** What stands on it. */
+  word: ReactNode;
   /** Why it cannot be pressed now; it stays in reach of the keyboard, and says so. */
   why?: string | null | undefined;
-  children: ReactNode;
   hint?: string;
 }
 
 /** A button that does something. One that must not be pressed says why, under the pointer and to screen readers. */
-export function Act({ why, onClick, children, hint, ...rest }: Props) {
+export function Act({ word, why, onClick, hint, ...rest }: Props) {
   const isOff = why != null && why !== "";
   const button = (
     <Button
@@ -19,7 +20,7 @@ export function Act({ why, onClick, children, hint, ...rest }: Props) {
       aria-description={isOff ? why : undefined}
       onClick={(event) => (isOff ? event.preventDefault() : onClick?.(event))}
     >
-      {children}
+      {word}
     </Button>
   );
   const said = isOff ? why : hint;
@@ -30,4 +31,14 @@ export function Act({ why, onClick, children, hint, ...rest }: Props) {
   ) : (
     button
   );
+}
+
+/** One at the head or the end of a panel. */
+export function SmallAct(props: Props) {
+  return <Act size="xs" variant="default" {...props} />;
+}
+
+/** One in a row of a table. */
+export function RowAct(props: Props) {
+  return <Act size="compact-sm" variant="default" {...props} />;
 }

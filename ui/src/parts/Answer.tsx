@@ -1,11 +1,11 @@
 /** What a view shows of an answer: loading, empty, failed, forbidden, or the answer. Five different pictures. */
-import { Button } from "@mantine/core";
 import { IconLock, IconPlugConnectedX, IconRefresh } from "@tabler/icons-react";
 import type { UseQueryResult } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiProblem } from "@/api/client";
 import { isGone } from "@/api/queries";
+import { SmallAct } from "@/parts/Act";
 
 const NOTHING_MS = 150;
 
@@ -79,11 +79,7 @@ export function Failure({ error, again }: { error: Error; again?: () => void }) 
           {error.message} {problem?.code && <code>[{problem.code}]</code>}
         </p>
         {problem?.requestId && <p className="mute">{t("requestId", { id: problem.requestId })}</p>}
-        {again && (
-          <Button size="xs" variant="default" leftSection={<IconRefresh size={14} />} onClick={again}>
-            {t("again")}
-          </Button>
-        )}
+        {again && <SmallAct leftSection={<IconRefresh size={14} />} onClick={again} word={t("again")} />}
       </div>
     </div>
   );

@@ -1,9 +1,10 @@
 /** What rows and sentences lead to. */
-import { ActionIcon, CopyButton } from "@mantine/core";
+import { CopyButton } from "@mantine/core";
 import { IconCheck, IconCopy } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
+import { IconAct } from "@/parts/IconAct";
 
 /** Names of so many letters fit everywhere; of longer ones the end stays, where names such as `…_eu` and `…_us` differ. */
 const FITS = 28;
@@ -48,18 +49,14 @@ export function CopyId({ id }: { id: string }) {
   return (
     <CopyButton value={id}>
       {({ copied, copy }) => (
-        <ActionIcon
-          variant="subtle"
-          color="gray"
+        <IconAct
+          icon={copied ? IconCheck : IconCopy}
+          word={t(copied ? "copied" : "copyId", { id })}
           size={30}
           className="on-hover"
           data-shown={copied || undefined}
-          aria-label={t(copied ? "copied" : "copyId", { id })}
-          title={t(copied ? "copied" : "copyId", { id })}
           onClick={copy}
-        >
-          {copied ? <IconCheck size={14} /> : <IconCopy size={14} />}
-        </ActionIcon>
+        />
       )}
     </CopyButton>
   );

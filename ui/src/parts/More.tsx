@@ -1,4 +1,4 @@
-import { Button } from "@mantine/core";
+import { SmallAct } from "@/parts/Act";
 
 /** What it uses of a query whose pages follow one another. */
 interface Pages {
@@ -14,9 +14,7 @@ export function More({ of, word }: { of: Pages; word: string }) {
   }
   return (
     <footer>
-      <Button size="xs" variant="default" loading={of.isFetchingNextPage} onClick={() => void of.fetchNextPage()}>
-        {word}
-      </Button>
+      <SmallAct loading={of.isFetchingNextPage} onClick={() => void of.fetchNextPage()} word={word} />
     </footer>
   );
 }

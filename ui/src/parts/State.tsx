@@ -1,11 +1,17 @@
+import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
 /** A state by word, colour and shape. `state` is the database's name of it. */
 export function State({ state }: { state: string }) {
   const { t } = useTranslation("parts");
+  return <Look of={styleOf(state)} word={t(`state.${state}`, { defaultValue: state })} />;
+}
+
+/** A word with a look of tokens.css. */
+export function Look({ of, word, title }: { of: string; word: ReactNode; title?: string | undefined }) {
   return (
-    <span className="state" data-s={styleOf(state)}>
-      {t(`state.${state}`, { defaultValue: state })}
+    <span className="state" data-s={of} title={title}>
+      {word}
     </span>
   );
 }

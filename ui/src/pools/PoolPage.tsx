@@ -8,7 +8,7 @@ import { useClusterSearch } from "@/cluster/search";
 import { Confirm } from "@/forms/Confirm";
 import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
-import { Act } from "@/parts/Act";
+import { SmallAct } from "@/parts/Act";
 import { Answer } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { Ago } from "@/parts/Time";
@@ -105,12 +105,8 @@ function Acts({ of: pool, isGone }: { of: PoolContent | undefined; isGone: boole
   const whyHeld = pool.taken + pool.removed > 0 ? t("heldCannotGo") : null;
   return (
     <>
-      <Act size="xs" variant="default" why={whyNot} onClick={() => setOpen("form")}>
-        {t("change")}
-      </Act>
-      <Act size="xs" variant="default" why={whyNot ?? whyHeld} onClick={() => setOpen("delete")}>
-        {t("delete")}
-      </Act>
+      <SmallAct why={whyNot} onClick={() => setOpen("form")} word={t("change")} />
+      <SmallAct why={whyNot ?? whyHeld} onClick={() => setOpen("delete")} word={t("delete")} />
       {open === "form" && <PoolForm pool={pool} onClose={() => setOpen(null)} onSaved={() => setOpen(null)} />}
       {open === "delete" && (
         <Confirm

@@ -6,7 +6,6 @@ import { Bar } from "@/cluster/Bar";
 import { useClusterSearch } from "@/cluster/search";
 import { useTopics } from "@/live/eventSource";
 import { useWhyNot } from "@/login/rights";
-import { Act } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { More } from "@/parts/More";
 import { Panel } from "@/parts/Panel";
@@ -17,6 +16,7 @@ import { PoolForm } from "./PoolForm";
 import { PoolPage } from "./PoolPage";
 import { type Pool, pools } from "./queries";
 import "@/forms/forms.css";
+import { Act } from "@/parts/Act";
 import "./pools.css";
 
 /** Scarce things that tasks share: how much of each pool is free, and how many wait. */
@@ -36,11 +36,7 @@ function PoolList() {
     <Panel
       title={t("pools")}
       remark={found.data && `${count(found.data.items.length)}${found.hasNextPage ? "+" : ""}`}
-      end={
-        <Act size="xs" why={whyNot} onClick={() => setIsNew(true)}>
-          {t("newPool")}
-        </Act>
-      }
+      end={<Act size="xs" why={whyNot} onClick={() => setIsNew(true)} word={t("newPool")} />}
     >
       <Answer of={found} empty={<Empty title={t("noPools")}>{t("noPoolsHelp")}</Empty>}>
         {({ items }) => <PoolTable pools={items} />}

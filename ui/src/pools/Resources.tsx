@@ -1,7 +1,9 @@
+import { TextInput } from "@mantine/core";
 import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
+import { FormDialog } from "@/forms/FormDialog";
 import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
@@ -14,7 +16,6 @@ import { Table } from "@/parts/Table";
 import { Ago, coarse, Moment } from "@/parts/Time";
 import { count } from "@/parts/time";
 import { type PoolContent, type Resource, type ResourceState, resourcesOf, STATES } from "./queries";
-import { SetAside } from "./SetAside";
 import { TaskOf } from "./TaskOf";
 
 /** Each resource: who holds it, since and until when, and why nobody gets it. */
@@ -71,13 +72,7 @@ export function Resources({ pool }: { pool: PoolContent }) {
   );
 }
 
-interface RowProps {
-  pool: string;
-  resource: Resource;
-  onSetAside: () => void;
-}
-
-function Row({ pool, resource, onSetAside }: RowProps) {
+function Row({ pool, resource, onSetAside }: { pool: string; resource: Resource; onSetAside: () => void }) {
   const { t } = useTranslation("pools");
   const whyNot = useWhyNot("ADMIN");
   const done = useDone("pools");
@@ -94,7 +89,7 @@ function Row({ pool, resource, onSetAside }: RowProps) {
   const isAside = resource.set_aside_at != null;
   const isByPerson = resource.set_aside_by != null;
   // Not `loading`, which takes the focus away.
-  const takeBack = { onClick: () => back.isPending || back.mutate(), children: t("takeBack") };
+  const takeBack = { onClick: () => back.isPending || back.mutate(), word: t("takeBack") };
   return (
     <tr>
       <td className="mono name">{resource.name}</td>
@@ -115,7 +110,7 @@ function Row({ pool, resource, onSetAside }: RowProps) {
               size="compact-xs"
               variant="default"
               why={whyNot}
-              {...(isAside && isByPerson ? takeBack : { onClick: onSetAside, children: t("setAsideVerb") })}
+              {...(isAside && isByPerson ? takeBack : { onClick: onSetAside, word: t("setAsideVerb") })}
             />
           </div>
         )}
@@ -146,4 +141,41 @@ function Row({ pool, resource, onSetAside }: RowProps) {
       </span>
     );
   }
+}
+
+/** Stops giving a resource, with the reason that everybody sees. */
+function SetAside({ pool, resource, onClose }: { pool: string; resource: Resource; onClose: () => void }) {
+  const { t } = useTranslation("pools");
+  const done = useDone("pools");
+  const [reason, setReason] = useState("");
+  const aside = useMutation({
+    mutationFn: () =>
+      api.POST("/api/v1/resource-pools/{name}/set-aside", {
+        params: { path: { name: pool } },
+        body: { resource: resource.name, reason },
+      }),
+    onSuccess: ({ is_new, set_aside_by, set_aside_why }) => {
+      onClose();
+      const name = resource.name;
+      void done(is_new ? t("isAside", { name }) : t("wasAside", { name, by: set_aside_by, why: set_aside_why }));
+    },
+  });
+  return (
+    <FormDialog
+      title={t("setAsideNamed", { name: resource.name })}
+      verb={t("setAsideVerb")}
+      sending={aside}
+      onClose={onClose}
+    >
+      <p>{t(resource.taken_at ? "setAsideHeldHelp" : "setAsideHelp")}</p>
+      <TextInput
+        label={t("reason")}
+        description={t("reasonHelp")}
+        value={reason}
+        maxLength={1000}
+        data-autofocus
+        onChange={(event) => setReason(event.currentTarget.value)}
+      />
+    </FormDialog>
+  );
 }

@@ -1,7 +1,6 @@
 /** What is read of resource pools. Keys begin with the word of live/changes.ts. */
-import { queryOptions } from "@tanstack/react-query";
 import { api, type Schemas } from "@/api/client";
-import { paged } from "@/api/pages";
+import { asked, paged } from "@/api/reads";
 
 export type Pool = Schemas["PoolAnswer"];
 export type PoolContent = Schemas["PoolContent"];
@@ -21,10 +20,7 @@ export const pools = paged(["pools", "list"], (at) =>
 );
 
 export function poolOf(name: string) {
-  return queryOptions({
-    queryKey: ["pools", "one", name],
-    queryFn: () => api.GET("/api/v1/resource-pools/{name}", { params: { path: { name } } }),
-  });
+  return asked(["pools", "one", name], () => api.GET("/api/v1/resource-pools/{name}", { params: { path: { name } } }));
 }
 
 /** The resources of a pool in the order of its file, of one state or of all. */

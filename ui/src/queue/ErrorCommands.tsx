@@ -1,4 +1,4 @@
-import { Button, Checkbox } from "@mantine/core";
+import { Checkbox } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
@@ -6,7 +6,7 @@ import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
 import { Confirm } from "@/forms/Confirm";
 import { useWhyNot } from "@/login/rights";
-import { Act } from "@/parts/Act";
+import { SmallAct } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { say, sayFailure, sayIncomplete } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
@@ -72,13 +72,9 @@ export function ErrorCommands() {
       {(found.data?.has_more || search.cursor !== undefined) && (
         <footer>
           <div className="end">
-            <Button size="xs" variant="default" onClick={() => go({})}>
-              {t("newest")}
-            </Button>
+            <SmallAct onClick={() => go({})} word={t("newest")} />
             {found.data?.has_more && (
-              <Button size="xs" variant="default" onClick={() => go({ cursor: found.data?.next_cursor ?? undefined })}>
-                {t("older")}
-              </Button>
+              <SmallAct onClick={() => go({ cursor: found.data?.next_cursor ?? undefined })} word={t("older")} />
             )}
           </div>
         </footer>
@@ -124,12 +120,8 @@ function ForSelected({ selected, onDone }: { selected: string[]; onDone: () => v
   return (
     <>
       <span>{t("selected", { count: selected.length })}</span>
-      <Act size="xs" variant="default" loading={retry.isPending} why={whyNot} onClick={() => retry.mutate()}>
-        {t("retry")}
-      </Act>
-      <Act size="xs" variant="default" why={whyNot} onClick={() => setIsDropping(true)}>
-        {t("drop")}
-      </Act>
+      <SmallAct loading={retry.isPending} why={whyNot} onClick={() => retry.mutate()} word={t("retry")} />
+      <SmallAct why={whyNot} onClick={() => setIsDropping(true)} word={t("drop")} />
       {isDropping && (
         <Confirm
           title={t("dropTitle", { count: selected.length })}

@@ -1,4 +1,4 @@
-import { Button, Checkbox, UnstyledButton } from "@mantine/core";
+import { Checkbox, UnstyledButton } from "@mantine/core";
 import { IconChevronDown, IconChevronRight } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
@@ -6,7 +6,7 @@ import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
 import { Confirm } from "@/forms/Confirm";
 import { useWhyNot } from "@/login/rights";
-import { Act } from "@/parts/Act";
+import { Act, RowAct, SmallAct } from "@/parts/Act";
 import { RunLink } from "@/parts/Links";
 import { say } from "@/parts/notices";
 import { Moment } from "@/parts/Time";
@@ -83,12 +83,8 @@ export function ErrorRow({ error, isChosen, onChoose, isOpen, onOpen }: Props) {
         </td>
         <td>
           <div className="row-acts">
-            <Act size="compact-sm" why={whyNot} onClick={() => setAsking("fix")}>
-              {t("fix")}
-            </Act>
-            <Act size="compact-sm" variant="default" why={whyNot} onClick={() => setAsking("drop")}>
-              {t("drop")}
-            </Act>
+            <Act size="compact-sm" why={whyNot} onClick={() => setAsking("fix")} word={t("fix")} />
+            <RowAct why={whyNot} onClick={() => setAsking("drop")} word={t("drop")} />
           </div>
         </td>
       </tr>
@@ -98,9 +94,7 @@ export function ErrorRow({ error, isChosen, onChoose, isOpen, onOpen }: Props) {
           <td colSpan={6}>
             <p>{error.reason}</p>
             <pre>{JSON.stringify(error, null, 2)}</pre>
-            <Button size="xs" variant="default" onClick={() => onOpen(false)}>
-              {t("fold")}
-            </Button>
+            <SmallAct onClick={() => onOpen(false)} word={t("fold")} />
           </td>
         </tr>
       )}

@@ -27,15 +27,13 @@ export function WaitingCommands({ queue }: { queue: Queue }) {
     >
       {queue.commands.length === 0 ? (
         <Empty title={t(all > 0 ? "notYours" : "nothingWaits")}>
-          <p>
-            {last
-              ? t(last.id ? "lastTaken" : "lastOfOthers", {
-                  id: last.id,
-                  ago: coarse(last.ago_s),
-                  took: duration(last.took_s ?? 0),
-                })
-              : t("neverTaken")}
-          </p>
+          {last
+            ? t(last.id ? "lastTaken" : "lastOfOthers", {
+                id: last.id,
+                ago: coarse(last.ago_s),
+                took: duration(last.took_s ?? 0),
+              })
+            : t("neverTaken")}
         </Empty>
       ) : (
         <Table

@@ -37,6 +37,7 @@ export function RelationsCanvas({ graph, chosen, onChoose }: Props) {
     nodes: graph.workflows.map(({ key }) => ({ id: key, ...SIZE })),
     edges: graph.arrows.map(({ from, to }) => ({ from, to })),
     direction: "LR",
+    gap: { beside: 28, between: 150 },
   });
   const nodes = useMemo(
     () =>

@@ -1,15 +1,19 @@
-import { Button, SegmentedControl } from "@mantine/core";
+import { SegmentedControl } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { Link, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
+import { asked } from "@/api/reads";
 import { useProject } from "@/app/ProjectSwitch";
 import { useTopics } from "@/live/eventSource";
+import { SmallAct } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
-import { connected, graphOf } from "./model";
+import { WorkflowLink } from "@/parts/Links";
+import { Table } from "@/parts/Table";
+import { useAddress } from "@/parts/useAddress";
+import { connected, graphOf, type RelationGraph } from "./model";
 import { RelationsCanvas } from "./RelationsCanvas";
-import { RelationsTable } from "./RelationsTable";
 import "./relations.css";
 
 interface Search {
@@ -30,19 +34,17 @@ export function RelationsPage() {
   const { t } = useTranslation("relations");
   const { of, as } = checked(useSearch({ strict: false }) as Record<string, unknown>);
   const project = useProject() ?? undefined;
-  const navigate = useNavigate();
   useTopics("definitions");
-  const found = useQuery({
-    queryKey: ["relations", "all", project],
-    queryFn: () =>
+  const found = useQuery(
+    asked(["relations", "all", project], () =>
       api.GET("/api/v1/workflow-relations", { params: { query: project === undefined ? {} : { project } } }),
-  });
+    ),
+  );
   const graph = useMemo(() => {
     const whole = graphOf(found.data?.items ?? []);
     return of === undefined ? whole : connected(whole, of);
   }, [found.data, of]);
-  const change = (part: Search) =>
-    void navigate({ to: ".", search: (before: Record<string, unknown>) => ({ ...before, ...part }), replace: true });
+  const change = useAddress<Search>();
   return (
     <div className="page relations-page">
       <div className="page-head">
@@ -57,11 +59,7 @@ export function RelationsPage() {
             { value: "table", label: t("as.table") },
           ]}
         />
-        {of !== undefined && (
-          <Button size="xs" variant="default" onClick={() => change({ of: undefined })}>
-            {t("showAll")}
-          </Button>
-        )}
+        {of !== undefined && <SmallAct onClick={() => change({ of: undefined })} word={t("showAll")} />}
         <ul className="legend end" aria-label={t("legend")}>
           {(["SUB_PROCESS", "DYNAMIC", "TRIGGER", "DEPENDENT"] as const).map((type) => (
             <li key={type} data-type={type}>
@@ -94,5 +92,38 @@ export function RelationsPage() {
         </Answer>
       </section>
     </div>
+  );
+}
+
+/** The same relations as rows. */
+function RelationsTable({ graph }: { graph: RelationGraph }) {
+  const { t } = useTranslation("relations");
+  const byKey = new Map(graph.workflows.map((each) => [each.key, each]));
+  const named = (key: string) => {
+    const workflow = byKey.get(key);
+    if (workflow === undefined || !workflow.isThere)
+      return (
+        <>
+          {workflow?.name} <span className="mute">{t("missing")}</span>
+        </>
+      );
+    const { project, name } = workflow;
+    return (
+      <>
+        <WorkflowLink project={project} name={name} /> <span className="mute">{project}</span>
+      </>
+    );
+  };
+  return (
+    <Table heads={[t("from"), t("how"), t("to"), t("byTasks")]}>
+      {graph.arrows.map(({ key, from, to, type, tasks }) => (
+        <tr key={key}>
+          <td>{named(from)}</td>
+          <td>{t(`type.${type}`)}</td>
+          <td>{named(to)}</td>
+          <td className="wide">{tasks.join(", ")}</td>
+        </tr>
+      ))}
+    </Table>
   );
 }

@@ -1,7 +1,7 @@
 /** What is read of one run. The first words of the keys are those of live/changes.ts. */
 import { keepPreviousData } from "@tanstack/react-query";
 import { api, type Schemas } from "@/api/client";
-import { paged } from "@/api/pages";
+import { paged } from "@/api/reads";
 
 export type RunPage = Schemas["RunPageAnswer"] & {
   /** When it was read, in milliseconds: the times that are left count from then. */

@@ -8,6 +8,7 @@ import {
   type TablerIcon,
 } from "@tabler/icons-react";
 import { useTranslation } from "react-i18next";
+import { Act } from "@/parts/Act";
 import { count } from "@/parts/time";
 import { ACTIONS, type Action } from "./selection";
 
@@ -40,13 +41,9 @@ export function BulkBar({ selected, number, forbidden, onAll, onNone, onAct }: P
         {selected === null ? t("allSelected", { number }) : t("selected", { number: count(selected) })}
       </b>
       {selected !== null && number !== null && (
-        <Button size="compact-xs" variant="subtle" onClick={onAll}>
-          {t("selectAll", { number })}
-        </Button>
+        <Act size="compact-xs" variant="subtle" onClick={onAll} word={t("selectAll", { number })} />
       )}
-      <Button size="compact-xs" variant="subtle" onClick={onNone}>
-        {t("selectNone")}
-      </Button>
+      <Act size="compact-xs" variant="subtle" onClick={onNone} word={t("selectNone")} />
       <span className="line wrap">
         {ACTIONS.map((action, place) => {
           const Icon = ICONS[action];

@@ -3,6 +3,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { useTranslation } from "react-i18next";
 import { api, type Schemas } from "@/api/client";
+import { SmallAct } from "@/parts/Act";
 import { Failure, Skeleton } from "@/parts/Answer";
 import { Dialog } from "@/parts/Dialog";
 import { Mark, State } from "@/parts/State";
@@ -48,9 +49,7 @@ export function BulkDialog({ action, target, onClose, onOperation }: Props) {
           <Would answer={data} />
         )}
         <div className="line end">
-          <Button size="xs" variant="default" onClick={onClose}>
-            {isDone ? t("close") : t("cancel")}
-          </Button>
+          <SmallAct onClick={onClose} word={isDone ? t("close") : t("cancel")} />
           {!isDone && data !== undefined && data.runs > 0 && (
             <Button
               size="xs"

@@ -1,8 +1,9 @@
-import { Button, Progress } from "@mantine/core";
+import { Progress } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
+import { SmallAct } from "@/parts/Act";
 import { Answer, Failure } from "@/parts/Answer";
 import { Ago } from "@/parts/Time";
 import { count } from "@/parts/time";
@@ -57,14 +58,11 @@ export function OperationState({ id }: { id: string }) {
             {change.error !== null && <Failure error={change.error} />}
             {!isOver && (
               <div className="line">
-                <Button
-                  size="xs"
-                  variant="default"
+                <SmallAct
                   loading={change.isPending}
                   onClick={() => change.mutate(operation.state !== "RUNNING")}
-                >
-                  {operation.state === "RUNNING" ? t("operationStop") : t("operationResume")}
-                </Button>
+                  word={operation.state === "RUNNING" ? t("operationStop") : t("operationResume")}
+                />
               </div>
             )}
           </>

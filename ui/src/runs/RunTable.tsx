@@ -8,11 +8,11 @@ import { School } from "@/parts/School";
 import { State } from "@/parts/State";
 import { schoolOf } from "@/parts/school";
 import { Table } from "@/parts/Table";
-import { Moment } from "@/parts/Time";
+import { Elapsed, Moment } from "@/parts/Time";
 import { duration } from "@/parts/time";
 import { lastRunsOf, progressOf, type Run } from "./queries";
+import { ACTIVE } from "./runFilter";
 import { type Selection, toggled } from "./selection";
-import { Took } from "./Took";
 
 interface Props {
   runs: Run[];
@@ -135,5 +135,36 @@ function TriggerOf({ run }: { run: Run }) {
     run.command_type === "SCHEDULER" ? "SCHEDULE" : run.command_type === "COMPLEMENT_DATA" ? "BACKFILL" : "HAND";
   return (
     <>{run.run_times > 1 ? t("times", { what: t(`trigger.${word}`), times: run.run_times }) : t(`trigger.${word}`)}</>
+  );
+}
+
+/** The median stands at this part of the bar, so that longer runs have room. */
+const MEDIAN_AT = 0.6;
+/** A run is marked as long from this many times the median on. */
+const LONG = 1.5;
+
+/** The time from the start of a run to its end, and a bar against the median of the same for its workflow. */
+function Took({ run, usualS }: { run: Run; usualS: number | null | undefined }) {
+  const { t } = useTranslation("runs");
+  const isActive = ACTIVE.includes(run.state);
+  const tookS = isActive ? (Date.now() - Date.parse(run.started_at)) / 1000 : run.elapsed_s;
+  const share = usualS ? Math.min(1, (tookS / usualS) * MEDIAN_AT) : null;
+  return (
+    <span className="took">
+      {isActive ? <Elapsed since={run.started_at} /> : duration(run.elapsed_s)}
+      {share !== null && usualS ? (
+        <span
+          className="took-bar"
+          data-long={tookS > LONG * usualS}
+          title={t("median", { time: duration(usualS) })}
+          role="img"
+          aria-label={t("median", { time: duration(usualS) })}
+        >
+          <i style={{ width: `${share * 100}%` }} />
+        </span>
+      ) : (
+        <span className="took-bar none" />
+      )}
+    </span>
   );
 }

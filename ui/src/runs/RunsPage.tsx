@@ -1,4 +1,3 @@
-import { Button } from "@mantine/core";
 import { IconPlayerPlay } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
@@ -14,10 +13,12 @@ import "@/lists/lists.css";
 import { useTopics } from "@/live/eventSource";
 import { useMay } from "@/login/rights";
 import { palette } from "@/palette/open";
+import { Act, SmallAct } from "@/parts/Act";
+import { Dialog } from "@/parts/Dialog";
 import { BulkBar } from "./BulkBar";
 import { BulkDialog } from "./BulkDialog";
 import { ExportMenu } from "./ExportMenu";
-import { OperationDialog } from "./OperationDialog";
+import { OperationState } from "./OperationState";
 import { PAGE, type Run, runCount, runHistogram, runsPage } from "./queries";
 import { RunFilters } from "./RunFilters";
 import { RunTable } from "./RunTable";
@@ -76,9 +77,12 @@ export function RunsPage() {
         onHelp={setIsHelp}
       >
         <ExportMenu filter={filter} />
-        <Button size="xs" leftSection={<IconPlayerPlay size={14} stroke={1.5} />} onClick={() => palette.set("start")}>
-          {t("start")}
-        </Button>
+        <Act
+          size="xs"
+          leftSection={<IconPlayerPlay size={14} stroke={1.5} />}
+          onClick={() => palette.set("start")}
+          word={t("start")}
+        />
       </ListHead>
       <RunFilters filters={filters} />
       <HistogramPanel
@@ -169,4 +173,19 @@ function useSelection(filter: RunFilter) {
     isAll: isOfThese && selected.isAll,
     select: (ids: Selection, isAll = false) => setSelected({ of, ids, isAll }),
   };
+}
+
+/** The operation that the address names. */
+function OperationDialog({ id, onClose }: { id: string; onClose: () => void }) {
+  const { t } = useTranslation("runs");
+  return (
+    <Dialog onClose={onClose} title={t("operation", { id })}>
+      <div className="stack" aria-live="polite">
+        <OperationState id={id} />
+        <div className="line end">
+          <SmallAct onClick={onClose} word={t("close")} />
+        </div>
+      </div>
+    </Dialog>
+  );
 }

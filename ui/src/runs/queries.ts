@@ -1,6 +1,7 @@
 /** What is read of runs. */
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, type Schemas } from "@/api/client";
+import { asked } from "@/api/reads";
 import type { RunFilter } from "./runFilter";
 
 export type Run = Schemas["ListedRun"];
@@ -62,9 +63,7 @@ export function lastRunsOf(codes: string[], runs: number) {
 
 /** Names of workflows that begin so. */
 export function workflowNames(project: string | null) {
-  return queryOptions({
-    queryKey: ["workflows", "names", project],
-    queryFn: () =>
-      api.GET("/api/v1/workflow-definitions", { params: { query: { limit: 200, ...(project && { project }) } } }),
-  });
+  return asked(["workflows", "names", project], () =>
+    api.GET("/api/v1/workflow-definitions", { params: { query: { limit: 200, ...(project && { project }) } } }),
+  );
 }

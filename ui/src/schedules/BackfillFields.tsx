@@ -1,6 +1,5 @@
 import { Checkbox, NumberInput, SegmentedControl, Textarea, TextInput } from "@mantine/core";
 import type { UseQueryResult } from "@tanstack/react-query";
-import type { FormEvent } from "react";
 import { useTranslation } from "react-i18next";
 import { useProject } from "@/app/ProjectSwitch";
 import { faultAt, faultBeside } from "@/forms/faults";
@@ -9,6 +8,7 @@ import { Refusal } from "@/forms/Refusal";
 import { Submit } from "@/forms/Submit";
 import { WorkflowSelect } from "@/forms/WorkflowSelect";
 import { useWhyNot } from "@/login/rights";
+import { sends } from "@/parts/sends";
 import type { Asked, Wanted } from "./backfill";
 
 const SHOWN = ["from", "to", "dates", "parallelism", "params"];
@@ -29,13 +29,9 @@ export function BackfillFields({ wanted, onChange, params, onParams, tried, star
   const project = useProject();
   const whyNot = useWhyNot("OPERATOR", project);
   const fault = (field: string) => faultAt(start.error ?? tried.error, field);
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    start.run();
-  };
   const runs = tried.data === undefined ? 0 : tried.data.dates * tried.data.workflows.length;
   return (
-    <form className="form pad" onSubmit={submit}>
+    <form className="form pad" onSubmit={sends(() => start.run())}>
       <WorkflowSelect
         label={t("workflow")}
         project={project}
@@ -77,9 +73,11 @@ export function BackfillFields({ wanted, onChange, params, onParams, tried, star
       <Pairs label={t("params")} pairs={params} onChange={onParams} error={fault("params")} />
       <Refusal error={faultBeside(start.error, ...SHOWN)} />
       <div className="form-end">
-        <Submit isPending={start.isPending} why={whyNot ?? (runs === 0 ? t("nothingToFill") : null)}>
-          {runs === 0 ? t("startBackfill") : t("startBackfillOf", { count: runs })}
-        </Submit>
+        <Submit
+          isPending={start.isPending}
+          why={whyNot ?? (runs === 0 ? t("nothingToFill") : null)}
+          word={runs === 0 ? t("startBackfill") : t("startBackfillOf", { count: runs })}
+        />
       </div>
     </form>
   );

@@ -5,8 +5,9 @@ import { api, type Schemas } from "@/api/client";
 import { queries } from "@/api/queries";
 import { useProject } from "@/app/ProjectSwitch";
 import { useWhyNot } from "@/login/rights";
-import { Act } from "@/parts/Act";
+import { SmallAct } from "@/parts/Act";
 import { Answer } from "@/parts/Answer";
+import { Facts } from "@/parts/Facts";
 import { RunLink } from "@/parts/Links";
 import { say, sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
@@ -78,16 +79,13 @@ function Acts({ runs }: { runs: Runs }) {
     onError: sayFailure,
   });
   return ACTS.map(({ action, of, icon: Icon, verb, none }) => (
-    <Act
+    <SmallAct
       key={action}
-      size="xs"
-      variant="default"
       leftSection={<Icon size={14} />}
       why={whyNot ?? (runs[of].length === 0 ? t(none) : null)}
       onClick={() => bulk.mutate({ action, ids: runs[of] })}
-    >
-      {t(verb)}
-    </Act>
+      word={t(verb)}
+    />
   ));
 }
 
@@ -117,14 +115,10 @@ function Figures({ progress, isExact }: { progress: Progress; isExact: boolean }
         <Share state="FAILURE" part={failed.length} of={total} />
         <Share state="PAUSE" part={resumable.length} of={total} />
       </div>
-      <dl className="backfill-figures">
-        {Object.entries(figures).map(([word, count]) => (
-          <div key={word}>
-            <dt>{t(`figure.${word}`)}</dt>
-            <dd>{count}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts
+        className="backfill-figures"
+        of={Object.entries(figures).map(([word, count]) => [t(`figure.${word}`), count])}
+      />
       {progress.reason && <p className="problem">{progress.reason}</p>}
       {!isExact && <p className="mute">{t("notExact")}</p>}
     </div>
@@ -159,14 +153,7 @@ function Chains({ progress, asked }: { progress: Progress; asked: Asked }) {
   );
 }
 
-interface ChainProps {
-  at: string;
-  run: string | null;
-  state: string;
-  why?: string;
-}
-
-function ChainRow({ at, run, state, why = "" }: ChainProps) {
+function ChainRow({ at, run, state, why = "" }: { at: string; run: string | null; state: string; why?: string }) {
   return (
     <tr>
       <td>{at.replace("T", " ")}</td>

@@ -1,8 +1,9 @@
-import { ActionIcon, Button } from "@mantine/core";
 import { IconChevronLeft, IconChevronRight } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
+import { SmallAct } from "@/parts/Act";
 import { Answer } from "@/parts/Answer";
+import { IconAct } from "@/parts/IconAct";
 import { dayOf, shownZone } from "@/parts/time";
 import { DayCell } from "./DayCell";
 import { DayDetail } from "./DayDetail";
@@ -41,15 +42,9 @@ export function Calendar({ search, filter, onChange }: Props) {
         </span>
         <div className="end">
           <span className="zone">{t("inZone", { zone: shownZone() })}</span>
-          <ActionIcon variant="default" aria-label={t("earlier")} onClick={() => shift(-4 * WEEK)}>
-            <IconChevronLeft size={16} />
-          </ActionIcon>
-          <Button variant="default" size="xs" onClick={() => onChange({ from: undefined, day: undefined })}>
-            {t("today")}
-          </Button>
-          <ActionIcon variant="default" aria-label={t("later")} onClick={() => shift(4 * WEEK)}>
-            <IconChevronRight size={16} />
-          </ActionIcon>
+          <IconAct icon={IconChevronLeft} word={t("earlier")} variant="default" onClick={() => shift(-4 * WEEK)} />
+          <SmallAct onClick={() => onChange({ from: undefined, day: undefined })} word={t("today")} />
+          <IconAct icon={IconChevronRight} word={t("later")} variant="default" onClick={() => shift(4 * WEEK)} />
         </div>
       </header>
       <Answer of={found} lines={8}>

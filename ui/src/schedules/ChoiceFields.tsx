@@ -10,13 +10,8 @@ const HOUR_STEPS = ["1", "2", "3", "4", "6", "8", "12"];
 const SUNDAY_MS = Date.UTC(2023, 0, 1);
 const DAY_MS = 86_400_000;
 
-interface Props {
-  choices: Choices;
-  onChange: (to: Partial<Choices>) => void;
-}
-
 /** The details of a rule that can be chosen: each how many, at which time, on which days. */
-export function ChoiceFields({ choices, onChange }: Props) {
+export function ChoiceFields({ choices, onChange }: { choices: Choices; onChange: (to: Partial<Choices>) => void }) {
   const { t, i18n } = useTranslation("schedules");
   const { unit } = choices;
   const isStepped = unit === "minutes" || unit === "hours";

@@ -1,7 +1,7 @@
-import { Button, Checkbox, TextInput } from "@mantine/core";
+import { Checkbox, NumberInput, Radio, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiProblem, api, match } from "@/api/client";
 import { useProject } from "@/app/ProjectSwitch";
@@ -15,9 +15,10 @@ import { useFields } from "@/forms/useFields";
 import { WorkflowSelect } from "@/forms/WorkflowSelect";
 import { ZoneSelect } from "@/forms/ZoneSelect";
 import { useWhyNot } from "@/login/rights";
-import { changesOf, type Draft, sentOf } from "./draft";
+import { Act } from "@/parts/Act";
+import { sends } from "@/parts/sends";
+import { changesOf, type Draft, MISFIRES, sentOf } from "./draft";
 import { FireTimes } from "./FireTimes";
-import { MisfireFields } from "./MisfireFields";
 import { changedSchedules, type Detail, previewOf } from "./queries";
 import { RuleFields } from "./RuleFields";
 
@@ -25,14 +26,8 @@ const TYPING_MS = 300;
 /** The fields that show what is wrong with them. */
 const SHOWN = ["cron", "time_zone", "start_time", "end_time", "misfire_grace_s", "params", ...OPTIONS];
 
-interface Props {
-  schedule?: Detail;
-  before: Draft;
-  onClose: () => void;
-}
-
 /** The fields of a schedule, and next to them when it would fire. */
-export function EditorForm({ schedule, before, onClose }: Props) {
+export function EditorForm({ schedule, before, onClose }: { schedule?: Detail; before: Draft; onClose: () => void }) {
   const { t } = useTranslation("schedules");
   const project = useProject();
   // What was read when the form was opened: a change of somebody else behind it must be refused, not replaced.
@@ -51,13 +46,9 @@ export function EditorForm({ schedule, before, onClose }: Props) {
   }
   const field = fieldsOf(saving.error);
   const fault = (field: string) => faultAt(saving.error, field);
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    if (whyNot === null) saving.mutate();
-  };
   const ruleFault = preview.error?.message.startsWith("cron") ? preview.error.message : undefined;
   return (
-    <form className="schedule-editor" onSubmit={submit}>
+    <form className="schedule-editor" onSubmit={sends(() => whyNot === null && saving.mutate())}>
       <div className="form">
         {schedule === undefined && (
           <WorkflowSelect
@@ -89,12 +80,12 @@ export function EditorForm({ schedule, before, onClose }: Props) {
         <Refusal error={faultBeside(saving.error, ...SHOWN)} />
         {isOutdated(saving.error) && <p className="mute">{t("outdated")}</p>}
         <div className="dialog-end">
-          <Button variant="default" onClick={onClose}>
-            {t("cancel")}
-          </Button>
-          <Submit isPending={saving.isPending} why={whyNot ?? (draft.code === null ? t("chooseFirst") : null)}>
-            {t("save")}
-          </Submit>
+          <Act variant="default" onClick={onClose} word={t("cancel")} />
+          <Submit
+            isPending={saving.isPending}
+            why={whyNot ?? (draft.code === null ? t("chooseFirst") : null)}
+            word={t("save")}
+          />
         </div>
       </div>
     </form>
@@ -119,4 +110,38 @@ function save(draft: Draft, before: Draft, schedule: Detail | undefined) {
     params: { path: { id: schedule.id }, header: match(schedule.version) },
     body: changesOf(draft, before),
   });
+}
+
+interface Props {
+  draft: Draft;
+  onChange: (to: Partial<Draft>) => void;
+  fault: string | undefined;
+}
+
+/** What happens with fire times that were missed, in words. */
+function MisfireFields({ draft, onChange, fault }: Props) {
+  const { t } = useTranslation("schedules");
+  return (
+    <Radio.Group
+      label={t("misfireTitle")}
+      value={draft.misfire}
+      onChange={(value) => onChange({ misfire: MISFIRES.find((each) => each === value) ?? "FIRE_ONCE" })}
+    >
+      <div className="misfires">
+        {MISFIRES.map((each) => (
+          <Radio key={each} value={each} label={t(`rule.${each}`)} description={t(`ruleHelp.${each}`)} size="xs" />
+        ))}
+        <NumberInput
+          label={t("grace")}
+          description={t("graceHelp")}
+          suffix=" s"
+          w={240}
+          min={0}
+          value={draft.grace_s}
+          error={fault}
+          onChange={(grace_s) => onChange({ grace_s: Number(grace_s) || 0 })}
+        />
+      </div>
+    </Radio.Group>
+  );
 }

@@ -1,19 +1,21 @@
-import { ActionIcon, Menu, Switch } from "@mantine/core";
+import { Menu, Switch } from "@mantine/core";
 import { IconDots } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
+import { api, match } from "@/api/client";
+import { Confirm } from "@/forms/Confirm";
 import { Refusal } from "@/forms/Refusal";
 import { useWhyNot } from "@/login/rights";
 import { Answer, Empty } from "@/parts/Answer";
 import { cronWords } from "@/parts/cronWords";
+import { IconAct } from "@/parts/IconAct";
 import { WorkflowLink } from "@/parts/Links";
 import { say, sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
 import { Table } from "@/parts/Table";
 import { Moment } from "@/parts/Time";
-import { DeleteSchedule } from "./DeleteSchedule";
 import { changedSchedules, type Filter, type Schedule, schedulesOf, turn } from "./queries";
 import type { Search } from "./search";
 
@@ -62,13 +64,7 @@ export function ScheduleList({ search, filter, onChange }: Props) {
   );
 }
 
-interface RowProps {
-  schedule: Schedule;
-  search: Search;
-  onChange: Props["onChange"];
-}
-
-function Row({ schedule, search, onChange }: RowProps) {
+function Row({ schedule, search, onChange }: { schedule: Schedule; search: Search; onChange: Props["onChange"] }) {
   const { t, i18n } = useTranslation("schedules");
   const whyNot = useWhyNot("EDITOR", schedule.project ?? null);
   const [isDeleting, setIsDeleting] = useState(false);
@@ -118,9 +114,7 @@ function Row({ schedule, search, onChange }: RowProps) {
         <td>
           <Menu position="bottom-end">
             <Menu.Target>
-              <ActionIcon variant="subtle" color="gray" aria-label={t("actionsOf", { id: schedule.id, name })}>
-                <IconDots size={16} />
-              </ActionIcon>
+              <IconAct icon={IconDots} word={t("actionsOf", { id: schedule.id, name })} />
             </Menu.Target>
             <Menu.Dropdown>
               <Menu.Item onClick={() => onChange({ edit: schedule.id }, false)}>
@@ -166,5 +160,26 @@ function Row({ schedule, search, onChange }: RowProps) {
         </tr>
       )}
     </>
+  );
+}
+
+/** Asks before a schedule is deleted. */
+function DeleteSchedule({ schedule, name, onClose }: { schedule: Schedule; name: string; onClose: () => void }) {
+  const { t } = useTranslation("schedules");
+  const removal = useMutation({
+    mutationFn: () =>
+      api.DELETE("/api/v1/schedules/{id}", {
+        params: { path: { id: schedule.id }, header: match(schedule.version) },
+      }),
+    onSuccess: async () => {
+      onClose();
+      await changedSchedules();
+    },
+  });
+  return (
+    <Confirm title={t("deleteTitle", { id: schedule.id, name })} verb={t("delete")} sending={removal} onClose={onClose}>
+      <p>{t("deleteHelp", { name })}</p>
+      {schedule.from_file && <p className="mute">{t("fromFileHelp")}</p>}
+    </Confirm>
   );
 }

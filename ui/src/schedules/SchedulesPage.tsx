@@ -1,16 +1,17 @@
-import { Button, TextInput } from "@mantine/core";
+import { TextInput } from "@mantine/core";
 import { IconHistory, IconPlus, IconSearch } from "@tabler/icons-react";
-import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { useProject } from "@/app/ProjectSwitch";
 import { useTopics } from "@/live/eventSource";
 import { useWhyNot } from "@/login/rights";
-import { Act } from "@/parts/Act";
 import { Calendar } from "./Calendar";
 import { Editor } from "./Editor";
 import { ScheduleList } from "./ScheduleList";
 import { filterOf, type Search, searchOf } from "./search";
 import "@/forms/forms.css";
+import { Act } from "@/parts/Act";
+import { LinkAct } from "@/parts/LinkAct";
 import "./schedules.css";
 
 /** When workflows start by themselves: how the last days went, what comes, and the rules. */
@@ -61,20 +62,19 @@ export function SchedulesPage() {
           )}
         </div>
         <div className="end">
-          <Button
-            variant="default"
+          <LinkAct
+            to="/schedules/backfill"
+            search={{}}
             leftSection={<IconHistory size={16} stroke={1.5} />}
-            renderRoot={(props) => <Link to="/schedules/backfill" search={{}} {...props} />}
-          >
-            {t("backfill")}
-          </Button>
+            size="sm"
+            word={t("backfill")}
+          />
           <Act
             why={whyNot}
             leftSection={<IconPlus size={16} stroke={1.5} />}
             onClick={() => change({ add: "" }, false)}
-          >
-            {t("new")}
-          </Act>
+            word={t("new")}
+          />
         </div>
       </div>
       <Calendar search={search} filter={filter} onChange={change} />

@@ -2,6 +2,7 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, match, type Schemas } from "@/api/client";
 import { queries } from "@/api/queries";
+import { asked } from "@/api/reads";
 import { shownZone } from "@/parts/time";
 
 export type Schedule = Schemas["ScheduleAnswer"];
@@ -27,10 +28,9 @@ export function schedulesOf(filter: Filter) {
 
 /** One schedule with all its options. */
 export function scheduleOf(id: string) {
-  return queryOptions({
-    queryKey: ["schedules", "one", id],
-    queryFn: () => api.GET("/api/v1/schedules/{id}", { params: { path: { id }, query: { next: 1 } } }),
-  });
+  return asked(["schedules", "one", id], () =>
+    api.GET("/api/v1/schedules/{id}", { params: { path: { id }, query: { next: 1 } } }),
+  );
 }
 
 /** Days from one to another, in the shown zone. */

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { api, ROOT } from "@/api/client";
 import { Logo } from "@/app/Logo";
+import { version as shoalVersion } from "@/cluster/queries";
 import { Answer } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { Heads } from "@/parts/Table";
@@ -10,7 +11,7 @@ import { libraries } from "./libraries";
 /** Which Shoal this is, and whose work is in the page. */
 export function About() {
   const { t } = useTranslation("settings");
-  const version = useQuery({ queryKey: ["version"], queryFn: () => api.GET("/api/v1/version") });
+  const version = useQuery(shoalVersion);
   const clock = useQuery({ queryKey: ["clock"], queryFn: () => api.GET("/api/v1/clock"), staleTime: 0 });
   const skew = clock.data && clock.dataUpdatedAt - Date.parse(clock.data.now);
   return (

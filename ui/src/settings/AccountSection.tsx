@@ -1,16 +1,18 @@
 import { PasswordInput, SegmentedControl, useMantineColorScheme } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
-import { faultAt, faultBeside } from "@/forms/faults";
+import { faultBeside } from "@/forms/faults";
 import { Refusal } from "@/forms/Refusal";
 import { Submit } from "@/forms/Submit";
 import { useDone } from "@/forms/useDone";
+import { useFields } from "@/forms/useFields";
 import { ZoneSelect } from "@/forms/ZoneSelect";
 import { me } from "@/login/session";
 import { Answer } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
+import { sends } from "@/parts/sends";
 import { zone } from "@/parts/time";
 import { chooseLanguage, LANGUAGES, type Language } from "@/words/i18n";
 import { END_TOKENS, EndTokens } from "./EndTokens";
@@ -68,8 +70,8 @@ export function AccountSection() {
 /** The first password needs no current one. */
 function OwnPassword({ name }: { name: string }) {
   const { t } = useTranslation("settings");
-  const [current, setCurrent] = useState("");
-  const [password, setPassword] = useState("");
+  const { values, change: type, fieldsOf } = useFields({ current: "", password: "" });
+  const { current, password } = values;
   const [endTokens, setEndTokens] = useState(END_TOKENS);
   const done = useDone("sessions", "tokens");
   const change = useMutation({
@@ -78,44 +80,38 @@ function OwnPassword({ name }: { name: string }) {
         body: { password, end_tokens: endTokens, ...(current !== "" && { current }) },
       }),
     onSuccess: () => {
-      setCurrent("");
-      setPassword("");
+      type({ current: "", password: "" });
       return done(t("passwordChanged"));
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    change.mutate();
-  };
+  const field = fieldsOf(change.error);
   const show = { "aria-label": t("show") };
   return (
     <Panel title={t("password")} remark={name}>
-      <form className="form pad narrow" onSubmit={submit}>
+      <form className="form pad narrow" onSubmit={sends(() => change.mutate())}>
         <input type="text" hidden readOnly autoComplete="username" value={name} />
         <PasswordInput
           label={t("currentPassword")}
           description={t("currentHelp")}
           autoComplete="current-password"
           visibilityToggleButtonProps={show}
-          value={current}
-          error={faultAt(change.error, "current")}
-          onChange={(event) => setCurrent(event.currentTarget.value)}
+          {...field("current")}
         />
         <PasswordInput
           label={t("newPassword")}
           description={t("passwordHelp")}
           autoComplete="new-password"
           visibilityToggleButtonProps={show}
-          value={password}
-          error={faultAt(change.error, "password")}
-          onChange={(event) => setPassword(event.currentTarget.value)}
+          {...field("password")}
         />
         <EndTokens value={endTokens} onChange={setEndTokens} />
         <Refusal error={faultBeside(change.error, "current", "password")} />
         <div className="form-end">
-          <Submit isPending={change.isPending} why={password === "" ? t("passwordFirst") : null}>
-            {t("changePassword")}
-          </Submit>
+          <Submit
+            isPending={change.isPending}
+            why={password === "" ? t("passwordFirst") : null}
+            word={t("changePassword")}
+          />
         </div>
       </form>
     </Panel>

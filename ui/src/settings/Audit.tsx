@@ -1,14 +1,15 @@
 import { Button, Select, TextInput } from "@mantine/core";
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useSearch } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { api, type Schemas } from "@/api/client";
-import { paged } from "@/api/pages";
+import { paged } from "@/api/reads";
 import { Answer, Empty } from "@/parts/Answer";
 import { More } from "@/parts/More";
 import { Panel } from "@/parts/Panel";
 import { Table } from "@/parts/Table";
 import { Moment } from "@/parts/Time";
+import { useAddress } from "@/parts/useAddress";
 import { projectNames } from "./queries";
 
 const FILTERS = ["actor", "action", "object_kind", "object_id", "since"] as const;
@@ -30,7 +31,6 @@ interface Search {
 export function Audit() {
   const { t } = useTranslation("settings");
   const search = useSearch({ strict: false }) as Search;
-  const navigate = useNavigate();
   const { row, outcome, ...rest } = search;
   const texts: Record<string, string> = Object.fromEntries(
     Object.entries(rest).map(([name, value]) => [name, String(value)]),
@@ -43,14 +43,7 @@ export function Audit() {
     placeholderData: keepPreviousData,
     retry: false,
   });
-  const change = (to: Search) =>
-    void navigate({
-      to: "/settings/$section",
-      params: { section: "audit" },
-      search: Object.fromEntries(Object.entries({ ...search, ...to }).filter(([, value]) => value)),
-      replace: true,
-      resetScroll: false,
-    });
+  const change = useAddress<Search>();
   return (
     <>
       <AuditFilters search={search} onChange={change} />

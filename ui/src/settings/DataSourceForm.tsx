@@ -34,9 +34,8 @@ export function DataSourceForm({ name: given, onClose, onSaved }: FormProps) {
           loading={test.isPending}
           why={url === "" ? t("urlFirst") : null}
           onClick={() => test.mutate()}
-        >
-          {t("test")}
-        </Act>
+          word={t("test")}
+        />
       }
       onClose={onClose}
     >

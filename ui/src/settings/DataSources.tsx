@@ -2,7 +2,8 @@ import { Loader } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { api, type Schemas } from "@/api/client";
-import { Act } from "@/parts/Act";
+import { dataSources } from "@/editor/queries";
+import { RowAct } from "@/parts/Act";
 import { sentenceOf } from "@/parts/sentence";
 import { DataSourceForm } from "./DataSourceForm";
 import { NamedList } from "./NamedList";
@@ -10,10 +11,7 @@ import { NamedList } from "./NamedList";
 /** Databases that SQL tasks use by a name. The address is shown without its password. */
 export function DataSources() {
   const { t } = useTranslation("settings");
-  const found = useQuery({
-    queryKey: ["data-sources"],
-    queryFn: () => api.GET("/api/v1/data-sources"),
-  });
+  const found = useQuery(dataSources);
   return (
     <NamedList
       title={t("section.data-sources")}
@@ -41,9 +39,7 @@ function TestButton({ name, whyNot }: { name: string; whyNot: string | null }) {
         {test.isPending && <Loader size={12} />}
         <Checked answer={test.data} error={test.error} />
       </span>
-      <Act size="compact-sm" variant="default" why={whyNot} onClick={() => test.mutate()}>
-        {t("test")}
-      </Act>
+      <RowAct why={whyNot} onClick={() => test.mutate()} word={t("test")} />
     </>
   );
 }

@@ -2,6 +2,7 @@ import { Textarea, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
+import { environments } from "@/editor/queries";
 import { FormDialog } from "@/forms/FormDialog";
 import { useFields } from "@/forms/useFields";
 import { type FormProps, NamedList } from "./NamedList";
@@ -11,7 +12,7 @@ const ROWS = 8;
 /** Shell scripts that set up tasks. A script may hold secrets: it can be replaced, and is never shown. */
 export function Environments() {
   const { t } = useTranslation("settings");
-  const found = useQuery({ queryKey: ["environments"], queryFn: () => api.GET("/api/v1/environments") });
+  const found = useQuery(environments);
   return (
     <NamedList
       title={t("section.environments")}

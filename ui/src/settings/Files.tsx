@@ -1,15 +1,15 @@
 import { TextInput } from "@mantine/core";
 import { keepPreviousData, useInfiniteQuery, useMutation } from "@tanstack/react-query";
-import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useSearch } from "@tanstack/react-router";
 import { Fragment, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, type Schemas } from "@/api/client";
-import { paged } from "@/api/pages";
+import { paged } from "@/api/reads";
 import { bytes } from "@/cluster/bytes";
 import { ChangeOrDelete } from "@/forms/ChangeOrDelete";
 import { useDone } from "@/forms/useDone";
 import { useMay } from "@/login/rights";
-import { Act } from "@/parts/Act";
+import { RowAct, SmallAct } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { WorkflowLink } from "@/parts/Links";
 import { More } from "@/parts/More";
@@ -19,6 +19,7 @@ import { saveFile } from "@/parts/saveFile";
 import { Table } from "@/parts/Table";
 import { Moment } from "@/parts/Time";
 import { count } from "@/parts/time";
+import { useAddress } from "@/parts/useAddress";
 import { FileForm, type Saved } from "./FileForm";
 import { bytesOf } from "./fileContent";
 
@@ -50,13 +51,7 @@ export function Files({ project }: { project: string }) {
     <Panel
       title={t("files")}
       remark={found.data && `${count(found.data.items.length)}${found.hasNextPage ? "+" : ""}`}
-      end={
-        mayEdit && (
-          <Act size="xs" variant="default" onClick={() => setEditing("")}>
-            {t("upload")}
-          </Act>
-        )
-      }
+      end={mayEdit && <SmallAct onClick={() => setEditing("")} word={t("upload")} />}
     >
       {!isNone && <UnderFilter value={under} />}
       <Answer
@@ -75,14 +70,7 @@ export function Files({ project }: { project: string }) {
 
 function UnderFilter({ value }: { value: string }) {
   const { t } = useTranslation("settings");
-  const navigate = useNavigate();
-  const change = (under: string) =>
-    void navigate({
-      to: ".",
-      search: (before: Record<string, unknown>) => ({ ...before, under: under === "" ? undefined : under }),
-      replace: true,
-      resetScroll: false,
-    });
+  const change = useAddress<{ under: string }>();
   return (
     <div className="pad">
       <TextInput
@@ -90,7 +78,7 @@ function UnderFilter({ value }: { value: string }) {
         aria-label={t("pathBegins")}
         placeholder={t("pathBegins")}
         value={value}
-        onChange={(event) => change(event.currentTarget.value)}
+        onChange={(event) => change({ under: event.currentTarget.value })}
       />
     </div>
   );
@@ -125,9 +113,7 @@ function FileTable({ project, files, mayEdit, onReplace }: TableProps) {
           <td>{changed_by}</td>
           <td>
             <div className="row-acts">
-              <Act size="compact-sm" variant="default" onClick={() => download.mutate(path)}>
-                {t("download")}
-              </Act>
+              <RowAct onClick={() => download.mutate(path)} word={t("download")} />
               {mayEdit && (
                 <ChangeOrDelete
                   name={path}

@@ -1,19 +1,20 @@
 import { TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useSearch } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
-import { api } from "@/api/client";
+import { settings as settingsInForce } from "@/cluster/queries";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { Table } from "@/parts/Table";
+import { useAddress } from "@/parts/useAddress";
 
 /** The settings of the process that answers; changed ones are marked. Its secrets are left out. */
 export function InForce() {
   const { t } = useTranslation("settings");
   const search = useSearch({ strict: false }) as { q?: string };
-  const navigate = useNavigate();
+  const change = useAddress<{ q: string }>();
   const wanted = (search.q ?? "").toString().toLowerCase();
-  const found = useQuery({ queryKey: ["settings"], queryFn: () => api.GET("/api/v1/settings") });
+  const found = useQuery(settingsInForce);
   return (
     <>
       <TextInput
@@ -21,14 +22,7 @@ export function InForce() {
         aria-label={t("findSetting")}
         placeholder={t("findSetting")}
         value={search.q ?? ""}
-        onChange={(event) =>
-          void navigate({
-            to: "/settings/$section",
-            params: { section: "in-force" },
-            search: event.currentTarget.value === "" ? {} : { q: event.currentTarget.value },
-            replace: true,
-          })
-        }
+        onChange={(event) => change({ q: event.currentTarget.value })}
       />
       <Panel title={t("section.in-force")}>
         <Answer of={found} lines={12}>

@@ -7,7 +7,7 @@ import { faultAt, faultBeside } from "@/forms/faults";
 import { Refusal } from "@/forms/Refusal";
 import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
-import { Act } from "@/parts/Act";
+import { SmallAct } from "@/parts/Act";
 import { Answer } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 
@@ -42,11 +42,7 @@ function LimitsForm({ project, limits }: { project: string; limits: Schemas["Lim
   return (
     <Panel
       title={t("limits")}
-      end={
-        <Act size="xs" variant="default" loading={save.isPending} why={whyNot} onClick={() => save.mutate()}>
-          {t("save")}
-        </Act>
-      }
+      end={<SmallAct loading={save.isPending} why={whyNot} onClick={() => save.mutate()} word={t("save")} />}
     >
       <div className="fields pad">
         {KINDS.map(([kind, label]) => (

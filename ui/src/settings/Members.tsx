@@ -3,9 +3,10 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, type Schemas } from "@/api/client";
+import { asked } from "@/api/reads";
 import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
-import { Act } from "@/parts/Act";
+import { RowAct } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
@@ -22,10 +23,11 @@ export function Members({ project }: { project: string }) {
   const done = useDone("projects", "me");
   const [name, setName] = useState("");
   const [role, setRole] = useState<Role>("VIEWER");
-  const found = useQuery({
-    queryKey: ["projects", "members", project],
-    queryFn: () => api.GET("/api/v1/projects/{project}/members", { params: { path: { project } } }),
-  });
+  const found = useQuery(
+    asked(["projects", "members", project], () =>
+      api.GET("/api/v1/projects/{project}/members", { params: { path: { project } } }),
+    ),
+  );
   const put = useMutation({
     mutationFn: (member: { name: string; role: Role }) =>
       api.PUT("/api/v1/projects/{project}/members/{name}", {
@@ -73,9 +75,7 @@ export function Members({ project }: { project: string }) {
                     )}
                   </td>
                   <td className="num">
-                    <Act size="compact-sm" variant="default" why={whyNot} onClick={() => remove.mutate(each.name)}>
-                      {t("remove")}
-                    </Act>
+                    <RowAct why={whyNot} onClick={() => remove.mutate(each.name)} word={t("remove")} />
                   </td>
                 </tr>
               ))}

@@ -51,11 +51,7 @@ export function NamedList<T extends Named>(props: Props<T>) {
     <Panel
       title={props.title}
       remark={props.of.data?.items.length}
-      end={
-        <Act size="xs" why={whyNot} onClick={() => setEditing("")}>
-          {props.verb}
-        </Act>
-      }
+      end={<Act size="xs" why={whyNot} onClick={() => setEditing("")} word={props.verb} />}
     >
       <Answer of={props.of} empty={<Empty title={props.empty}>{props.emptyHelp}</Empty>}>
         {(all) => (

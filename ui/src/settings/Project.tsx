@@ -1,7 +1,11 @@
+import { NumberInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, type Schemas } from "@/api/client";
+import { FieldInput } from "@/editor/FieldInput";
+import type { Field } from "@/editor/model/fields";
+import { asObject } from "@/editor/model/read";
 import { Confirm } from "@/forms/Confirm";
 import { faultAt, faultBeside } from "@/forms/faults";
 import { Pairs, pairsOf, valuesOf } from "@/forms/Pairs";
@@ -11,9 +15,7 @@ import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
-import { Defaults } from "./Defaults";
 import { Files } from "./Files";
-import { Keep } from "./Keep";
 import { Limits } from "./Limits";
 import { Members } from "./Members";
 import { projectOf } from "./queries";
@@ -51,9 +53,8 @@ export function Project({ name, onGone }: { name: string; onGone: () => void }) 
                 variant="default"
                 why={whyNot ?? (project.workflows > 0 ? t("hasWorkflows", { count: project.workflows }) : null)}
                 onClick={() => setIsDeleting(true)}
-              >
-                {t("delete")}
-              </Act>
+                word={t("delete")}
+              />
             </div>
           </Panel>
           {isDeleting && (
@@ -97,4 +98,83 @@ function SharedParams({ project }: { project: Schemas["ProjectPageAnswer"] }) {
       </div>
     </Panel>
   );
+}
+
+const FIELD: Field = { name: "defaults", kind: "pairs", isRequired: false, standard: undefined, choices: [] };
+
+/** The fields that the tasks of a project get as their files are saved. */
+function Defaults({ project }: { project: Schemas["ProjectPageAnswer"] }) {
+  const { t } = useTranslation("settings");
+  const { save, whyNot } = useSaveProject(project);
+  const [given, setGiven] = useState<unknown>(Object.keys(project.defaults).length > 0 ? project.defaults : undefined);
+  const wanted = asObject(given);
+  const without = Object.keys(project.defaults).filter((name) => !(name in wanted));
+  const onSave = () => save.mutate({ defaults: wanted, without_defaults: without });
+  const isSame = JSON.stringify(wanted) === JSON.stringify(project.defaults);
+  return (
+    <Panel title={t("defaults")} end={<SaveProject {...{ save, whyNot, isSame, onSave }} variant="default" />}>
+      <div className="form pad">
+        <p className="mute">{t("defaultsHelp")}</p>
+        <FieldInput
+          field={FIELD}
+          value={given}
+          isFixed={whyNot !== null || save.isPending}
+          error={faultAt(save.error, "defaults")}
+          onChange={setGiven}
+        />
+        <Refusal error={faultBeside(save.error, "defaults")} />
+      </div>
+    </Panel>
+  );
+}
+
+/** For how many days ended runs of a project are kept; empty = as the masters' settings say. */
+function Keep({ project }: { project: Schemas["ProjectPageAnswer"] }) {
+  const { t } = useTranslation("settings");
+  const { save, whyNot } = useSaveProject(project);
+  const [days, setDays] = useState<number | string>(project.kept_days ?? "");
+  const [isAsking, setAsking] = useState(false);
+  const change = { kept_days: days === "" ? ("default" as const) : Number(days) };
+  const mutate = () => save.mutate(change, { onSuccess: () => setAsking(false) });
+  const onSave = () => (isShorter(project.kept_days ?? null, days) ? setAsking(true) : mutate());
+  return (
+    <Panel
+      title={t("keep")}
+      end={<SaveProject {...{ save, whyNot, onSave }} isSame={days === (project.kept_days ?? "")} variant="default" />}
+    >
+      <div className="fields pad">
+        <NumberInput
+          label={t("keptDays")}
+          description={t("keptDaysHelp")}
+          placeholder={t("keptDaysDefault")}
+          min={0}
+          max={36_500}
+          allowDecimal={false}
+          value={days}
+          readOnly={whyNot !== null || save.isPending}
+          error={faultAt(save.error, "kept_days")}
+          onChange={setDays}
+        />
+        <div className="whole">
+          <Refusal error={faultBeside(save.error, "kept_days")} />
+        </div>
+      </div>
+      {isAsking && (
+        <Confirm
+          title={t("shorterTitle", { name: project.name })}
+          verb={t("shorterVerb")}
+          sending={{ ...save, mutate }}
+          onClose={() => setAsking(false)}
+        >
+          <p>{days === "" ? t("shorterDefaultHelp") : t("shorterHelp", { count: Number(days) })}</p>
+        </Confirm>
+      )}
+    </Panel>
+  );
+}
+
+/** Whether runs may go earlier with the new time than with the old one. What the masters' settings say is not known here. */
+function isShorter(before: number | null, now: number | string): boolean {
+  if (now === 0 || before === now) return false;
+  return before === 0 || before === null || now === "" || Number(now) < before;
 }

@@ -3,10 +3,11 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, type Schemas } from "@/api/client";
+import { asked } from "@/api/reads";
 import { Confirm } from "@/forms/Confirm";
 import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
-import { Act } from "@/parts/Act";
+import { SmallAct } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { Heads } from "@/parts/Table";
@@ -18,8 +19,8 @@ export function Secrets() {
   const whyNot = useWhyNot("ADMIN");
   const done = useDone("secrets", "data-sources", "environments", "alerts");
   const [isAsking, setIsAsking] = useState(false);
-  const keys = useQuery({ queryKey: ["secrets", "keys"], queryFn: () => api.GET("/api/v1/secrets/keys") });
-  const secrets = useQuery({ queryKey: ["secrets"], queryFn: () => api.GET("/api/v1/secrets") });
+  const keys = useQuery(asked(["secrets", "keys"], () => api.GET("/api/v1/secrets/keys")));
+  const secrets = useQuery(asked(["secrets"], () => api.GET("/api/v1/secrets")));
   const rotate = useMutation({
     mutationFn: () => api.POST("/api/v1/secrets:rotate"),
     onSuccess: (said) => {
@@ -36,14 +37,7 @@ export function Secrets() {
   });
   return (
     <>
-      <Panel
-        title={t("keys")}
-        end={
-          <Act size="xs" variant="default" why={whyNot} onClick={() => setIsAsking(true)}>
-            {t("rotate")}
-          </Act>
-        }
-      >
+      <Panel title={t("keys")} end={<SmallAct why={whyNot} onClick={() => setIsAsking(true)} word={t("rotate")} />}>
         <Answer of={keys} empty={<Empty title={t("noKeys")} />}>
           {(all) => (
             <table>

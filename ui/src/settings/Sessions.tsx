@@ -1,8 +1,9 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
+import { asked } from "@/api/reads";
 import { useDone } from "@/forms/useDone";
-import { Act } from "@/parts/Act";
+import { RowAct, SmallAct } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
@@ -14,10 +15,9 @@ export function Sessions({ account }: { account: string }) {
   const { t } = useTranslation("settings");
   const done = useDone("sessions");
   const path = { account };
-  const found = useQuery({
-    queryKey: ["sessions", account],
-    queryFn: () => api.GET("/api/v1/users/{account}/sessions", { params: { path } }),
-  });
+  const found = useQuery(
+    asked(["sessions", account], () => api.GET("/api/v1/users/{account}/sessions", { params: { path } })),
+  );
   const end = useMutation({
     mutationFn: (id: string) =>
       api.DELETE("/api/v1/users/{account}/sessions/{id}", { params: { path: { account, id } } }),
@@ -35,15 +35,12 @@ export function Sessions({ account }: { account: string }) {
       title={t("sessions")}
       remark={found.data?.items.length}
       end={
-        <Act
-          size="xs"
-          variant="default"
+        <SmallAct
           loading={endAll.isPending}
           why={others === 0 ? t("noOthers") : null}
           onClick={() => endAll.mutate()}
-        >
-          {t("endOthers")}
-        </Act>
+          word={t("endOthers")}
+        />
       }
     >
       <Answer of={found} empty={<Empty title={t("noSessions")} />}>
@@ -64,14 +61,11 @@ export function Sessions({ account }: { account: string }) {
                   <Moment at={each.expires_at} />
                 </td>
                 <td className="num">
-                  <Act
-                    size="compact-sm"
-                    variant="default"
+                  <RowAct
                     why={each.is_this ? t("logOutInstead") : null}
                     onClick={() => end.mutate(each.id)}
-                  >
-                    {t("end")}
-                  </Act>
+                    word={t("end")}
+                  />
                 </td>
               </tr>
             ))}

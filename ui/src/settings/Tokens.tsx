@@ -2,9 +2,10 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, type Schemas } from "@/api/client";
+import { asked } from "@/api/reads";
 import { ShownOnce } from "@/forms/ShownOnce";
 import { useDone } from "@/forms/useDone";
-import { Act } from "@/parts/Act";
+import { RowAct, SmallAct } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
@@ -18,10 +19,11 @@ export function Tokens({ account }: { account: string }) {
   const done = useDone("tokens");
   const [isMaking, setIsMaking] = useState(false);
   const [made, setMade] = useState<Schemas["TokenMade"] | null>(null);
-  const found = useQuery({
-    queryKey: ["tokens", account],
-    queryFn: () => api.GET("/api/v1/users/{account}/tokens", { params: { path: { account }, query: { limit: 200 } } }),
-  });
+  const found = useQuery(
+    asked(["tokens", account], () =>
+      api.GET("/api/v1/users/{account}/tokens", { params: { path: { account }, query: { limit: 200 } } }),
+    ),
+  );
   const revoke = useMutation({
     mutationFn: (id: string) =>
       api.DELETE("/api/v1/users/{account}/tokens/{id}", { params: { path: { account, id } } }),
@@ -32,11 +34,7 @@ export function Tokens({ account }: { account: string }) {
     <Panel
       title={t("tokens")}
       remark={found.data?.items.length}
-      end={
-        <Act size="xs" variant="default" onClick={() => setIsMaking(true)}>
-          {t("newToken")}
-        </Act>
-      }
+      end={<SmallAct onClick={() => setIsMaking(true)} word={t("newToken")} />}
     >
       {made !== null && (
         <div className="pad">
@@ -65,14 +63,11 @@ export function Tokens({ account }: { account: string }) {
                 </td>
                 <td className="num">{each.revoked_at ? t("revoked") : <Moment at={each.expires_at} />}</td>
                 <td className="num">
-                  <Act
-                    size="compact-sm"
-                    variant="default"
+                  <RowAct
                     why={each.revoked_at ? t("isRevoked") : null}
                     onClick={() => revoke.mutate(each.id)}
-                  >
-                    {t("revoke")}
-                  </Act>
+                    word={t("revoke")}
+                  />
                 </td>
               </tr>
             ))}

@@ -6,7 +6,7 @@ import { api, match, ROOT, type Schemas } from "@/api/client";
 import { ShownOnce } from "@/forms/ShownOnce";
 import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
-import { Act } from "@/parts/Act";
+import { Act, SmallAct } from "@/parts/Act";
 import { sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
 import { END_TOKENS, EndTokens } from "./EndTokens";
@@ -14,13 +14,8 @@ import { Sessions } from "./Sessions";
 import { Tokens } from "./Tokens";
 import { ValueForm } from "./ValueForm";
 
-interface Props {
-  user: Schemas["UserAnswer"];
-  projects: string[];
-}
-
 /** One account: enabled or not, administrator or not, how it gets in, where it is logged in. */
-export function User({ user, projects }: Props) {
+export function User({ user, projects }: { user: Schemas["UserAnswer"]; projects: string[] }) {
   const { t } = useTranslation("settings");
   const whyNot = useWhyNot("ADMIN");
   const done = useDone("users", "sessions", "tokens");
@@ -52,15 +47,17 @@ export function User({ user, projects }: Props) {
         title={user.name}
         end={
           <>
-            <Act size="xs" variant="default" why={whyNot} onClick={() => change.mutate({ is_admin: !user.is_admin })}>
-              {t(user.is_admin ? "takeAdmin" : "makeAdmin")}
-            </Act>
-            <Act size="xs" variant="default" why={whyNot} onClick={() => change.mutate({ disabled: !isDisabled })}>
-              {t(isDisabled ? "enable" : "disable")}
-            </Act>
-            <Act size="xs" loading={link.isPending} why={whyNot} onClick={() => link.mutate()}>
-              {t("loginLink")}
-            </Act>
+            <SmallAct
+              why={whyNot}
+              onClick={() => change.mutate({ is_admin: !user.is_admin })}
+              word={t(user.is_admin ? "takeAdmin" : "makeAdmin")}
+            />
+            <SmallAct
+              why={whyNot}
+              onClick={() => change.mutate({ disabled: !isDisabled })}
+              word={t(isDisabled ? "enable" : "disable")}
+            />
+            <Act size="xs" loading={link.isPending} why={whyNot} onClick={() => link.mutate()} word={t("loginLink")} />
           </>
         }
       >

@@ -1,9 +1,10 @@
 import { PasswordInput, TextInput } from "@mantine/core";
-import type { FormEvent, ReactNode } from "react";
+import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { faultAt, faultBeside } from "@/forms/faults";
 import { Refusal } from "@/forms/Refusal";
 import { Submit } from "@/forms/Submit";
+import { sends } from "@/parts/sends";
 
 interface Props {
   label: string;
@@ -24,10 +25,6 @@ interface Props {
 /** One value to give, in one line below what is there: a new name, a member, a password. */
 export function ValueForm({ label, verb, value, onValue, field, request, onSubmit, children, ...why }: Props) {
   const { t } = useTranslation("settings");
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    onSubmit();
-  };
   const given = {
     "aria-label": label,
     placeholder: label,
@@ -37,7 +34,7 @@ export function ValueForm({ label, verb, value, onValue, field, request, onSubmi
   };
   return (
     <>
-      <form className="line new-named" onSubmit={submit}>
+      <form className="line new-named" onSubmit={sends(onSubmit)}>
         {field === "password" ? (
           <PasswordInput
             className="grow"
@@ -49,9 +46,7 @@ export function ValueForm({ label, verb, value, onValue, field, request, onSubmi
           <TextInput {...given} />
         )}
         {children}
-        <Submit isPending={request.isPending} why={why.whyNot ?? (value === "" ? why.whyEmpty : null)}>
-          {verb}
-        </Submit>
+        <Submit isPending={request.isPending} why={why.whyNot ?? (value === "" ? why.whyEmpty : null)} word={verb} />
       </form>
       <Refusal error={faultBeside(request.error, field)} />
     </>

@@ -1,12 +1,12 @@
 /** What several sections read. */
 import { queryOptions } from "@tanstack/react-query";
 import { api } from "@/api/client";
+import { asked } from "@/api/reads";
 
 /** The projects, with how much is in them. */
-export const projectList = queryOptions({
-  queryKey: ["projects", "list"],
-  queryFn: () => api.GET("/api/v1/projects", { params: { query: { limit: 1000 } } }),
-});
+export const projectList = asked(["projects", "list"], () =>
+  api.GET("/api/v1/projects", { params: { query: { limit: 1000 } } }),
+);
 
 /** One project, with the parameters that its workflows share. */
 export function projectOf(name: string) {
@@ -21,7 +21,4 @@ export function projectOf(name: string) {
 export const projectNames = queryOptions({ ...projectList, select: (page) => page.items.map((each) => each.name) });
 
 /** The accounts. */
-export const userList = queryOptions({
-  queryKey: ["users"],
-  queryFn: () => api.GET("/api/v1/users", { params: { query: { limit: 1000 } } }),
-});
+export const userList = asked(["users"], () => api.GET("/api/v1/users", { params: { query: { limit: 1000 } } }));

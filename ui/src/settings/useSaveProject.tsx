@@ -36,9 +36,5 @@ interface Props {
 export function SaveProject({ save, whyNot, isSame, variant, onSave }: Props) {
   const { t } = useTranslation("settings");
   const why = whyNot ?? (isSame ? t("nothingChanged") : null);
-  return (
-    <Act size="xs" variant={variant} loading={save.isPending} why={why} onClick={onSave}>
-      {t("save")}
-    </Act>
-  );
+  return <Act size="xs" variant={variant} loading={save.isPending} why={why} onClick={onSave} word={t("save")} />;
 }

@@ -1,7 +1,8 @@
-import { ActionIcon, PasswordInput, Select, Switch, Textarea, TextInput } from "@mantine/core";
+import { PasswordInput, Select, Switch, Textarea, TextInput } from "@mantine/core";
 import { IconArrowBackUp } from "@tabler/icons-react";
 import type { TFunction } from "i18next";
 import { useTranslation } from "react-i18next";
+import { IconAct } from "@/parts/IconAct";
 import { choicesOf, type Given, inputOf, type Parameter } from "./parameters";
 
 interface AllProps {
@@ -85,17 +86,7 @@ function ParameterField({ parameter, typed, error, isFirst, onChange }: Props) {
   return (
     <div className="run-field">
       {field}
-      {isChanged && (
-        <ActionIcon
-          variant="subtle"
-          color="gray"
-          aria-label={t("reset", { name })}
-          title={t("reset", { name })}
-          onClick={() => onChange(undefined)}
-        >
-          <IconArrowBackUp size={14} />
-        </ActionIcon>
-      )}
+      {isChanged && <IconAct icon={IconArrowBackUp} word={t("reset", { name })} onClick={() => onChange(undefined)} />}
     </div>
   );
 }

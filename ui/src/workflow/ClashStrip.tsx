@@ -1,8 +1,8 @@
-import { Button } from "@mantine/core";
 import { IconGitMerge } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense } from "react";
 import { useTranslation } from "react-i18next";
+import { Act, RowAct } from "@/parts/Act";
 import { Skeleton } from "@/parts/Answer";
 import { Dialog } from "@/parts/Dialog";
 import { Moment } from "@/parts/Time";
@@ -30,17 +30,17 @@ export function ClashStrip({ clash, draft, text, isSeen, onSee }: Props) {
   const close = () => onSee(false);
   const ways = (
     <>
-      <Button size="compact-sm" loading={busy} onClick={() => draft.takeMine.mutate(clash, { onSuccess: close })}>
-        {clash.kind === "published" ? t("takeMineOnto", { version }) : t("takeMine")}
-      </Button>
-      <Button
+      <Act
         size="compact-sm"
-        variant="default"
+        loading={busy}
+        onClick={() => draft.takeMine.mutate(clash, { onSuccess: close })}
+        word={clash.kind === "published" ? t("takeMineOnto", { version }) : t("takeMine")}
+      />
+      <RowAct
         loading={busy}
         onClick={() => draft.takeTheirs.mutate(clash, { onSuccess: close })}
-      >
-        {t("takeTheirs")}
-      </Button>
+        word={t("takeTheirs")}
+      />
     </>
   );
   const said =
@@ -61,9 +61,7 @@ export function ClashStrip({ clash, draft, text, isSeen, onSee }: Props) {
         )}
       </p>
       <div className="clash-ways">
-        <Button size="compact-sm" variant="default" onClick={() => onSee(true)}>
-          {t("see")}
-        </Button>
+        <RowAct onClick={() => onSee(true)} word={t("see")} />
         {ways}
       </div>
       {isSeen && (
@@ -78,9 +76,7 @@ export function ClashStrip({ clash, draft, text, isSeen, onSee }: Props) {
             </Suspense>
             <p className="mute">{t(clash.kind === "published" ? "mineMeans" : "mineMeansDraft", { version })}</p>
             <div className="dialog-end">
-              <Button size="compact-sm" variant="default" onClick={close}>
-                {t("goOnTyping")}
-              </Button>
+              <RowAct onClick={close} word={t("goOnTyping")} />
               {ways}
             </div>
           </div>

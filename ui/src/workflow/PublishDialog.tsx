@@ -1,10 +1,9 @@
-import { Button } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
+import { Act } from "@/parts/Act";
 import { Answer, Failure } from "@/parts/Answer";
 import { Dialog } from "@/parts/Dialog";
-import { DiffLines } from "./DiffLines";
 import { type DraftOf, isClash, type Saved } from "./useDraft";
 
 interface Props {
@@ -51,16 +50,34 @@ export function PublishDialog({ project, name, text, draft, onClose, onPublished
         <p className="mute">{t("publishMeans")}</p>
         {act.error !== null && !isClash(act.error) && <Failure error={act.error} />}
         <div className="dialog-end">
-          <Button variant="default" onClick={onClose}>
-            {t("cancel")}
-          </Button>
+          <Act variant="default" onClick={onClose} word={t("cancel")} />
           {compared.data !== undefined && (
-            <Button loading={act.isPending} onClick={() => act.mutate()}>
-              {t("publish")}
-            </Button>
+            <Act loading={act.isPending} onClick={() => act.mutate()} word={t("publish")} />
           )}
         </div>
       </div>
     </Dialog>
   );
+}
+
+/** The lines of a unified diff, as the server gives them; a sign says what colour says. */
+function DiffLines({ lines, label }: { lines: readonly string[]; label: string }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it
+    <section className="diff" aria-label={label} tabIndex={0}>
+      {lines
+        .filter((line) => !line.startsWith("---") && !line.startsWith("+++"))
+        .map((line, at) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a line is its place
+          <div key={at} data-kind={kindOf(line)}>
+            {line.startsWith("@@") ? "···" : line}
+          </div>
+        ))}
+    </section>
+  );
+}
+
+function kindOf(line: string): string | undefined {
+  if (line.startsWith("@@")) return "gap";
+  return line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : undefined;
 }

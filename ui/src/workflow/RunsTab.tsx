@@ -1,10 +1,11 @@
-import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
+import { SmallAct } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { RunLink } from "@/parts/Links";
+import { Panel } from "@/parts/Panel";
 import { State } from "@/parts/State";
 import { Table } from "@/parts/Table";
 import { Moment } from "@/parts/Time";
@@ -17,17 +18,14 @@ export function RunsTab({ project, name }: { project: string; name: string }) {
   const { t } = useTranslation("workflow");
   const [cursor, setCursor] = useState<string>();
   const found = useQuery(runsPage(runFilterOf({ workflow: name, children: "true" }, project), cursor));
+  const all = (
+    <Link to="/runs" search={{ workflow: name, project }}>
+      {t("filterRuns")}
+    </Link>
+  );
   return (
     <div className="tab">
-      <section className="panel">
-        <header>
-          <h2>{t("tab.runs")}</h2>
-          <div className="end">
-            <Link to="/runs" search={{ workflow: name, project }}>
-              {t("filterRuns")}
-            </Link>
-          </div>
-        </header>
+      <Panel title={t("tab.runs")} end={all}>
         <Answer of={found} empty={<Empty title={t("noRuns")} />}>
           {(data) => (
             <Table
@@ -64,20 +62,14 @@ export function RunsTab({ project, name }: { project: string; name: string }) {
         {(cursor !== undefined || found.data?.has_more) && (
           <footer>
             <div className="end">
-              {cursor !== undefined && (
-                <Button variant="default" size="xs" onClick={() => setCursor(undefined)}>
-                  {t("newest")}
-                </Button>
-              )}
+              {cursor !== undefined && <SmallAct onClick={() => setCursor(undefined)} word={t("newest")} />}
               {found.data?.has_more && (
-                <Button variant="default" size="xs" onClick={() => setCursor(found.data?.next_cursor ?? undefined)}>
-                  {t("older")}
-                </Button>
+                <SmallAct onClick={() => setCursor(found.data?.next_cursor ?? undefined)} word={t("older")} />
               )}
             </div>
           </footer>
         )}
-      </section>
+      </Panel>
     </div>
   );
 }

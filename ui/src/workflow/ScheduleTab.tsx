@@ -2,12 +2,12 @@ import { Switch } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
-import { api, match } from "@/api/client";
 import { changedWorkflow } from "@/editor/queries";
 import { useMay } from "@/login/rights";
 import { Answer, Empty, Failure } from "@/parts/Answer";
 import { cronWords } from "@/parts/cronWords";
 import { Moment } from "@/parts/Time";
+import { turn } from "@/schedules/queries";
 import { type Schedule, schedulesOf } from "./queries";
 
 /** When this workflow starts by itself, and its next times. */
@@ -50,13 +50,8 @@ function OneSchedule({ schedule, project }: { schedule: Schedule; project: strin
   const { t, i18n } = useTranslation("workflow");
   const mayTurn = useMay("EDITOR", project);
   const isOn = schedule.state === "ONLINE";
-  const turn = useMutation({
-    mutationFn: () => {
-      const params = { path: { id: schedule.id }, header: match(schedule.version) };
-      return isOn
-        ? api.POST("/api/v1/schedules/{id}/off", { params })
-        : api.POST("/api/v1/schedules/{id}/on", { params });
-    },
+  const turning = useMutation({
+    mutationFn: () => turn(schedule, !isOn),
     onSuccess: changedWorkflow,
   });
   return (
@@ -73,11 +68,11 @@ function OneSchedule({ schedule, project }: { schedule: Schedule; project: strin
             label={t(isOn ? "on" : "off")}
             aria-description={!mayTurn ? t("editRole", { project }) : undefined}
             title={!mayTurn ? t("editRole", { project }) : undefined}
-            onChange={() => mayTurn && turn.mutate()}
+            onChange={() => mayTurn && turning.mutate()}
           />
         </div>
       </header>
-      {turn.error !== null && <Failure error={turn.error} />}
+      {turning.error !== null && <Failure error={turning.error} />}
       {(schedule.problem ?? schedule.fault) && <p className="pad problem">{schedule.problem ?? schedule.fault}</p>}
       <div className="pad">
         {isOn && schedule.next_fires.length > 0 ? (

@@ -1,4 +1,4 @@
-import { Button, TextInput } from "@mantine/core";
+import { TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
@@ -69,12 +69,9 @@ function ReleasePanel({ head, editing }: { head: Head; editing: Editing }) {
             loading={set.isPending}
             why={!mayEdit ? t("editRole", { project: head.project }) : null}
             onClick={() => set.mutate()}
-          >
-            {t(isOn ? "takeBack" : "goOnline")}
-          </Act>
-          <Button variant="default" onClick={() => saveFile(`${head.name}.yaml`, editing.text)}>
-            {t("exportYaml")}
-          </Button>
+            word={t(isOn ? "takeBack" : "goOnline")}
+          />
+          <Act variant="default" onClick={() => saveFile(`${head.name}.yaml`, editing.text)} word={t("exportYaml")} />
         </div>
       </div>
     </Panel>
@@ -152,9 +149,8 @@ function EndPanel({ head, project }: { head: Head; project: string }) {
               end.reset();
               setIsAsking(true);
             }}
-          >
-            {t("deleteDots")}
-          </Act>
+            word={t("deleteDots")}
+          />
         </div>
       </div>
       {isAsking && (

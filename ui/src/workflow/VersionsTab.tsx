@@ -1,18 +1,21 @@
 import { Radio, SegmentedControl } from "@mantine/core";
-import { useInfiniteQuery, useQueries } from "@tanstack/react-query";
+import { useInfiniteQuery, useMutation, useQueries } from "@tanstack/react-query";
 import { lazy, Suspense, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
+import { api, match } from "@/api/client";
 import { comparable } from "@/editor/model/compare";
-import type { Head } from "@/editor/queries";
+import { changedWorkflow, type Head } from "@/editor/queries";
+import { FormDialog } from "@/forms/FormDialog";
 import { useMay } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer, Failure, Skeleton } from "@/parts/Answer";
 import { More } from "@/parts/More";
+import { say } from "@/parts/notices";
+import { Panel } from "@/parts/Panel";
 import { Table } from "@/parts/Table";
 import { Moment } from "@/parts/Time";
 import { GraphDiff } from "./GraphDiff";
 import { versionsOf, versionText } from "./queries";
-import { RollBackDialog } from "./RollBackDialog";
 import { useWorkflowSearch, type WorkflowSearch } from "./search";
 
 const YamlDiff = lazy(() => import("./YamlDiff"));
@@ -28,10 +31,7 @@ export function VersionsTab({ head }: { head: Head }) {
   const older = search.older ?? Math.max(1, newer - 1);
   return (
     <div className="tab versions">
-      <section className="panel">
-        <header>
-          <h2>{t("tab.versions")}</h2>
-        </header>
+      <Panel title={t("tab.versions")}>
         <Answer of={found}>
           {({ items }) => (
             <Table
@@ -84,9 +84,8 @@ export function VersionsTab({ head }: { head: Head }) {
                         variant="default"
                         why={!mayEdit ? t("editRole", { project: head.project }) : null}
                         onClick={() => setWanted(each.version)}
-                      >
-                        {t("rollBack")}
-                      </Act>
+                        word={t("rollBack")}
+                      />
                     )}
                   </td>
                 </tr>
@@ -95,7 +94,7 @@ export function VersionsTab({ head }: { head: Head }) {
           )}
         </Answer>
         <More of={found} word={t("olderVersions")} />
-      </section>
+      </Panel>
       {older === newer ? (
         <p className="mute">{t("sameVersion")}</p>
       ) : (
@@ -139,20 +138,17 @@ function Comparison({ code, older, newer, view, onView }: ComparisonProps) {
     () => [comparable(before.data?.yaml ?? ""), comparable(after.data?.yaml ?? "")] as const,
     [before.data, after.data],
   );
+  const views = (
+    <SegmentedControl
+      size="xs"
+      aria-label={t("view")}
+      value={view}
+      onChange={(chosen) => onView(chosen as View)}
+      data={(["beside", "one", "graph"] as const).map((value) => ({ value, label: t(`view.${value}`) }))}
+    />
+  );
   return (
-    <section className="panel">
-      <header>
-        <h2>{t("fromTo", { older, newer })}</h2>
-        <div className="end">
-          <SegmentedControl
-            size="xs"
-            aria-label={t("view")}
-            value={view}
-            onChange={(chosen) => onView(chosen as View)}
-            data={(["beside", "one", "graph"] as const).map((value) => ({ value, label: t(`view.${value}`) }))}
-          />
-        </div>
-      </header>
+    <Panel title={t("fromTo", { older, newer })} end={views}>
       {error !== null && <Failure error={error} />}
       {before.data === undefined || after.data === undefined ? (
         error === null && <Skeleton lines={8} />
@@ -165,6 +161,30 @@ function Comparison({ code, older, newer, view, onView }: ComparisonProps) {
           <YamlDiff key={view} older={texts[0]} newer={texts[1]} isBeside={view === "beside"} />
         </Suspense>
       )}
-    </section>
+    </Panel>
+  );
+}
+
+/** Says what rolling back does, and does it. */
+function RollBackDialog({ head, version, onClose }: { head: Head; version: number; onClose: () => void }) {
+  const { t } = useTranslation("workflow");
+  const { change } = useWorkflowSearch();
+  const back = useMutation({
+    mutationFn: () =>
+      api.POST("/api/v1/workflow-definitions/{code}/roll-back", {
+        params: { path: { code: head.code }, header: match(head.version) },
+        body: { version },
+      }),
+    onSuccess: (saved) => {
+      onClose();
+      changedWorkflow();
+      change({ older: undefined, newer: undefined });
+      say(t(saved.is_new_version ? "rolledBack" : "publishedSame", { from: version, version: saved.version }));
+    },
+  });
+  return (
+    <FormDialog title={t("rollBackTitle", { version })} verb={t("rollBack")} sending={back} isFirst onClose={onClose}>
+      <p>{t("rollBackMeans", { version, next: head.version + 1 })}</p>
+    </FormDialog>
   );
 }

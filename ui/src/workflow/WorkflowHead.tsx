@@ -8,6 +8,7 @@ import { isGone } from "@/api/queries";
 import type { Head, Source } from "@/editor/queries";
 import type { Editing } from "@/editor/useEditing";
 import { Act } from "@/parts/Act";
+import { IconAct } from "@/parts/IconAct";
 import { LastRuns } from "@/parts/LastRuns";
 import { say, sayFailure } from "@/parts/notices";
 import { duration } from "@/parts/time";
@@ -73,9 +74,8 @@ export function WorkflowHead({ project, name, tab, editing, draft, mayEdit }: Pr
             leftSection={<IconPlayerPlay size={14} aria-hidden />}
             why={noRun}
             onClick={() => head !== null && askToRun({ code: head.code, name })}
-          >
-            {t("run")}
-          </Act>
+            word={t("run")}
+          />
           {isEditor && (
             <DraftActs
               project={project}
@@ -165,18 +165,13 @@ function DraftActs({ project, name, head, editing, draft, mayEdit, onClash }: Dr
         loading={draft.save.isPending}
         why={noEdit ?? (draft.isDirty ? null : t("nothingToSave"))}
         onClick={() => draft.save.mutate()}
-      >
-        {t("saveDraft")}
-      </Act>
-      <Act why={noEdit} onClick={startPublishing}>
-        {t("publishDots")}
-      </Act>
+        word={t("saveDraft")}
+      />
+      <Act why={noEdit} onClick={startPublishing} word={t("publishDots")} />
       {mayEdit && isChanged(draft) && (
         <Menu position="bottom-end">
           <Menu.Target>
-            <ActionIcon variant="default" size={30} aria-label={t("more")}>
-              <IconDots size={16} aria-hidden />
-            </ActionIcon>
+            <IconAct icon={IconDots} word={t("more")} variant="default" size={30} />
           </Menu.Target>
           <Menu.Dropdown>
             <Menu.Item onClick={() => draft.discard.mutate()}>

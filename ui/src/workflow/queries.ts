@@ -1,6 +1,6 @@
 /** What is read of one workflow. */
 import { api, type Schemas } from "@/api/client";
-import { paged } from "@/api/pages";
+import { asked, paged } from "@/api/reads";
 import { exported } from "@/editor/queries";
 
 /** The last runs of a workflow, as bars. */
@@ -36,10 +36,7 @@ export function authorOf(code: string | undefined, version: number) {
 
 /** The YAML of a version, as it was written or made from what it does. */
 export function versionText(code: string, version: number, canonical: boolean) {
-  return {
-    queryKey: ["version-text", code, version, canonical],
-    queryFn: () => exported(code, version, canonical),
-  };
+  return asked(["version-text", code, version, canonical], () => exported(code, version, canonical));
 }
 
 /** A workflow's schedules, each with its next times. */
@@ -60,10 +57,9 @@ export function schedulesOf(project: string, workflow: string) {
 
 /** What a workflow has to do with others. */
 export function relationsOf(code: string) {
-  return {
-    queryKey: ["relations", code],
-    queryFn: () => api.GET("/api/v1/workflow-definitions/{code}/relations", { params: { path: { code } } }),
-  };
+  return asked(["relations", code], () =>
+    api.GET("/api/v1/workflow-definitions/{code}/relations", { params: { path: { code } } }),
+  );
 }
 
 export type Schedule = Schemas["ScheduleDetail"];

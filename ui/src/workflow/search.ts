@@ -1,6 +1,6 @@
 /** What the address of a workflow's page says. */
-import { useNavigate, useSearch } from "@tanstack/react-router";
-import { useCallback } from "react";
+import { useSearch } from "@tanstack/react-router";
+import { useAddress } from "@/parts/useAddress";
 
 export const TABS = ["graph", "runs", "schedule", "versions", "settings"] as const;
 export type Tab = (typeof TABS)[number];
@@ -32,16 +32,5 @@ export function checked(given: Record<string, unknown>): WorkflowSearch {
 /** The address, and how parts of it are changed in place. */
 export function useWorkflowSearch() {
   const search = checked(useSearch({ strict: false }) as Record<string, unknown>);
-  const navigate = useNavigate();
-  const change = useCallback(
-    (part: WorkflowSearch) =>
-      void navigate({
-        to: ".",
-        search: (before: Record<string, unknown>) => ({ ...before, ...part }),
-        replace: true,
-        resetScroll: false,
-      }),
-    [navigate],
-  );
-  return { search, change };
+  return { search, change: useAddress<WorkflowSearch>() };
 }

@@ -1,11 +1,10 @@
-import { Button } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { api, match } from "@/api/client";
 import { changedWorkflow, exported } from "@/editor/queries";
 import { may } from "@/login/rights";
 import { me } from "@/login/session";
-import { Act } from "@/parts/Act";
+import { Act, RowAct } from "@/parts/Act";
 import { say, sayFailure } from "@/parts/notices";
 import { saveFile } from "@/parts/saveFile";
 import { askToRun } from "@/start/asking";
@@ -15,13 +14,8 @@ import type { Workflow } from "./queries";
 
 type What = "publish" | "takeBack" | "run" | "export";
 
-interface Props {
-  selected: Workflow[];
-  onForget: () => void;
-}
-
 /** What can be done with several workflows at once; says how many of them it was done for, and why not the others. */
-export function BulkBar({ selected, onForget }: Props) {
+export function BulkBar({ selected, onForget }: { selected: Workflow[]; onForget: () => void }) {
   const { t } = useTranslation("workflows");
   const who = useQuery(me);
   const act = useMutation({
@@ -53,15 +47,12 @@ export function BulkBar({ selected, onForget }: Props) {
     return missing.length === 0 ? null : t("needsRole", { role, projects: missing.join(", ") });
   };
   const button = (what: What, why: string | null) => (
-    <Act
-      size="compact-sm"
-      variant="default"
+    <RowAct
       why={why}
       loading={act.isPending && act.variables === what}
       onClick={() => act.mutate(what)}
-    >
-      {t(`bulk.${what}`)}
-    </Act>
+      word={t(`bulk.${what}`)}
+    />
   );
   const offline = selected.filter((each) => each.release_state === "OFFLINE");
   return (
@@ -71,9 +62,7 @@ export function BulkBar({ selected, onForget }: Props) {
       {button("publish", without("EDITOR") ?? (offline.length === 0 ? t("allOnline") : null))}
       {button("takeBack", without("EDITOR") ?? (offline.length === selected.length ? t("allOffline") : null))}
       {button("export", null)}
-      <Button size="compact-sm" variant="subtle" onClick={onForget}>
-        {t("forget")}
-      </Button>
+      <Act size="compact-sm" variant="subtle" onClick={onForget} word={t("forget")} />
     </div>
   );
 }

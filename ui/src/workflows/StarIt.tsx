@@ -1,8 +1,8 @@
-import { ActionIcon } from "@mantine/core";
 import { IconStar, IconStarFilled } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { me } from "@/login/session";
+import { IconAct } from "@/parts/IconAct";
 import { kept } from "@/parts/shared";
 
 export interface Starred {
@@ -30,18 +30,14 @@ export function StarIt({ workflow: { code, project, name } }: { workflow: Starre
   const change = () => stars.set({ ...stars.now(), [who]: isOn ? others : [...all, { code, project, name }] });
   const word = t("watch", { name });
   return (
-    <ActionIcon
-      variant="subtle"
-      color="gray"
+    <IconAct
+      icon={isOn ? IconStarFilled : IconStar}
+      word={word}
       size={30}
       className="on-hover"
       data-shown={isOn || undefined}
-      aria-label={word}
-      title={word}
       aria-pressed={isOn}
       onClick={change}
-    >
-      {isOn ? <IconStarFilled size={14} aria-hidden /> : <IconStar size={14} aria-hidden />}
-    </ActionIcon>
+    />
   );
 }

@@ -166,9 +166,8 @@ function RunIt({ workflow: { code, name, project, release_state } }: { workflow:
       leftSection={<IconPlayerPlay size={12} aria-hidden />}
       why={useNoRun(project, release_state)}
       onClick={() => askToRun({ code, name })}
-    >
-      {t("run")}
-    </Act>
+      word={t("run")}
+    />
   );
 }
 

@@ -1,7 +1,7 @@
 import { Button, SegmentedControl, TextInput } from "@mantine/core";
 import { IconPlus, IconSearch, IconTopologyStar3, IconX } from "@tabler/icons-react";
 import { useInfiniteQuery, useQueries, useQuery } from "@tanstack/react-query";
-import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useProject } from "@/app/ProjectSwitch";
@@ -14,6 +14,9 @@ import { NewWorkflow } from "./NewWorkflow";
 import { barsOf, draftsIn, schedulesIn, type Workflow, type WorkflowFilter, workflowsOf } from "./queries";
 import { WorkflowTable } from "./WorkflowTable";
 import "@/lists/lists.css";
+import { Act } from "@/parts/Act";
+import { LinkAct } from "@/parts/LinkAct";
+import { useAddress } from "@/parts/useAddress";
 import "./workflows.css";
 
 const STATES = ["all", "ONLINE", "OFFLINE", "draft"] as const;
@@ -39,7 +42,6 @@ function checked(given: Record<string, unknown>): Search {
 export function WorkflowsPage() {
   const { t } = useTranslation("workflows");
   const search = checked(useSearch({ strict: false }) as Record<string, unknown>);
-  const navigate = useNavigate();
   const project = useProject() ?? undefined;
   useTopics("definitions", "runs");
   const [selected, setSelected] = useState<ReadonlyMap<string, Workflow>>(new Map());
@@ -49,17 +51,10 @@ export function WorkflowsPage() {
     queries: (found.data?.pages ?? []).map((page) => barsOf(page.items.map((each) => each.code))),
   });
   const schedules = useQuery(schedulesIn(project));
-  const change = (part: Search) =>
-    void navigate({
-      to: ".",
-      search: (before: Record<string, unknown>) => ({ ...before, ...part }),
-      replace: true,
-    });
+  const change = useAddress<Search>();
   const isFiltered = search.q !== undefined || search.tag !== undefined || shown !== "all";
   const create = (
-    <Button leftSection={<IconPlus size={14} aria-hidden />} onClick={() => change({ create: true })}>
-      {t("new")}
-    </Button>
+    <Act leftSection={<IconPlus size={14} aria-hidden />} onClick={() => change({ create: true })} word={t("new")} />
   );
   return (
     <div className="page">
@@ -71,7 +66,7 @@ export function WorkflowsPage() {
           placeholder={t("find")}
           leftSection={<IconSearch size={14} aria-hidden />}
           value={search.q ?? ""}
-          onChange={(event) => change({ q: event.currentTarget.value || undefined })}
+          onChange={(event) => change({ q: event.currentTarget.value })}
         />
         {search.tag !== undefined && (
           <Button
@@ -92,13 +87,12 @@ export function WorkflowsPage() {
           data={STATES.map((value) => ({ value, label: t(`shown.${value}`) }))}
         />
         <div className="end">
-          <Button
-            variant="default"
+          <LinkAct
+            to="/relations"
             leftSection={<IconTopologyStar3 size={14} aria-hidden />}
-            renderRoot={(props) => <Link to="/relations" {...props} />}
-          >
-            {t("relations")}
-          </Button>
+            size="sm"
+            word={t("relations")}
+          />
           {create}
         </div>
       </div>
@@ -112,9 +106,11 @@ export function WorkflowsPage() {
             <Empty title={t(isFiltered ? "noneMatch" : "none")}>
               <p className="mute">{t(isFiltered ? "noneMatchHelp" : "noneHelp")}</p>
               {isFiltered ? (
-                <Button variant="default" onClick={() => change({ q: undefined, tag: undefined, state: undefined })}>
-                  {t("showAll")}
-                </Button>
+                <Act
+                  variant="default"
+                  onClick={() => change({ q: undefined, tag: undefined, state: undefined })}
+                  word={t("showAll")}
+                />
               ) : (
                 create
               )}

@@ -1,7 +1,7 @@
 /** What is read of the workflows. */
 import { keepPreviousData } from "@tanstack/react-query";
 import { api, type Schemas } from "@/api/client";
-import { paged } from "@/api/pages";
+import { asked, paged } from "@/api/reads";
 
 export type Workflow = Schemas["ListedWorkflow"];
 export type Schedule = Schemas["ScheduleAnswer"];
@@ -39,13 +39,11 @@ const SCHEDULES_MAX = 1000;
 
 /** The schedules of all workflows that may be seen. */
 export function schedulesIn(project: string | undefined) {
-  return {
-    queryKey: ["schedules", "of-workflows", project],
-    queryFn: () =>
-      api.GET("/api/v1/schedules", {
-        params: { query: { limit: SCHEDULES_MAX, ...(project !== undefined && { project }) } },
-      }),
-  };
+  return asked(["schedules", "of-workflows", project], () =>
+    api.GET("/api/v1/schedules", {
+      params: { query: { limit: SCHEDULES_MAX, ...(project !== undefined && { project }) } },
+    }),
+  );
 }
 
 /** The caller's own drafts. */

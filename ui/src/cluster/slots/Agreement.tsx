@@ -5,14 +5,8 @@ import { placeAt, type Story } from "./story";
 
 const SHOWN_MAX = 6;
 
-interface Props {
-  story: Story;
-  ms: number;
-  live: Live | undefined;
-}
-
 /** What each master believes about the slots, what the list of members says, and why a difference is safe. */
-export function Agreement({ story, ms, live }: Props) {
+export function Agreement({ story, ms, live }: { story: Story; ms: number; live: Live | undefined }) {
   const { t } = useTranslation("cluster");
   const now = story.changes[placeAt(story.changes, ms)];
   if (now === undefined) return null;

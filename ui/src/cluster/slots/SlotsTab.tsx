@@ -1,15 +1,17 @@
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useTopics } from "@/live/eventSource";
-import { Empty, Failure, Skeleton } from "@/parts/Answer";
+import { Answer, Empty, Failure, Skeleton } from "@/parts/Answer";
+import { Panel } from "@/parts/Panel";
 import { ScrollX } from "@/parts/ScrollX";
 import { FiguresPanel } from "../figures/FiguresPanel";
-import { receipt } from "../queries";
+import { GroupsTable } from "../GroupsTable";
+import { receipt, workerGroups, workers } from "../queries";
 import { useClusterSearch } from "../search";
 import { Agreement } from "./Agreement";
 import { type Clock, timeOf } from "./clock";
-import { GroupsPanel } from "./GroupsPanel";
 import { HeatStrip } from "./HeatStrip";
 import { QueuePanel } from "./QueuePanel";
 import { Receipt } from "./Receipt";
@@ -148,4 +150,33 @@ function Ticker({ clock, isShown, onTime }: { clock: Clock; isShown: boolean; on
     return () => clearInterval(timer);
   }, [clock, isShown, onTime]);
   return null;
+}
+
+const EVERY_MS = 10_000;
+
+/** The worker groups, next to the slots. */
+function GroupsPanel({ isShown }: { isShown: boolean }) {
+  const { t } = useTranslation("cluster");
+  const refetchInterval = isShown ? EVERY_MS : false;
+  const groups = useQuery({ ...workerGroups, refetchInterval });
+  const nodes = useQuery({ ...workers, refetchInterval });
+  const remark =
+    groups.data && nodes.data
+      ? `${t("groupsCount", { count: groups.data.items?.length ?? 0 })} · ${t("workersCount", { count: nodes.data.items.length })}`
+      : undefined;
+  return (
+    <Panel
+      title={t("tab.workers")}
+      remark={remark}
+      end={
+        <Link to="/cluster" search={{ tab: "workers" }}>
+          {t("all")}
+        </Link>
+      }
+    >
+      <Answer of={groups} empty={<Empty title={t("noWorkers")} />}>
+        {(data) => <GroupsTable groups={data.items ?? []} workers={nodes.data?.items ?? []} />}
+      </Answer>
+    </Panel>
+  );
 }

@@ -1,13 +1,21 @@
 import { useMantineColorScheme } from "@mantine/core";
 import { useReducedMotion } from "@mantine/hooks";
-import { type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import {
+  type ReactNode,
+  type RefObject,
+  useCallback,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
 import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";
 import { useClusterSearch } from "../search";
 import { type Clock, timeOf } from "./clock";
 import { Drill } from "./Drill";
 import type { Live } from "./feed";
-import { Keys } from "./Keys";
 import { MasterCard } from "./MasterCard";
 import { coloursOf, paint } from "./paint";
 import { movesUntilMs, rowsAt, type Scene, type Size, sceneAt } from "./picture";
@@ -146,4 +154,42 @@ function sizeOf(width: number, masters: number): Size {
   const pitch = masters <= 5 ? 78 : masters <= 8 ? 60 : 44;
   if (width < 560) return { width, left: 8, right: 196, pitch, top: 14 };
   return { width, left: 132, right: width < 900 ? 300 : 340, pitch, top: 14 };
+}
+
+const KINDS = ["start", "schedule", "backfill", "other"] as const;
+
+/** What the dots mean. */
+function Keys({ children }: { children: ReactNode }) {
+  const { t } = useTranslation("cluster");
+  return (
+    <div className="stage-legend">
+      {KINDS.map((kind) => (
+        <span key={kind}>
+          <svg viewBox="0 0 14 12" aria-hidden="true">
+            <circle cx="7" cy="6" r="4.5" className={`kind-${kind}`} />
+          </svg>
+          {t(`kind.${kind}`)}
+        </span>
+      ))}
+      <span>
+        <svg viewBox="0 0 14 12" aria-hidden="true">
+          <circle cx="7" cy="6" r="3.8" className="kind-waits" />
+        </svg>
+        {t("waits")}
+      </span>
+      <span>
+        <svg viewBox="0 0 14 12" aria-hidden="true">
+          <path d="M7 .8 12.2 6 7 11.2 1.8 6Z" className="kind-refused" />
+        </svg>
+        {t("refused")}
+      </span>
+      <span>
+        <svg viewBox="0 0 14 12" aria-hidden="true">
+          <path d="M13 6C10 2.2 6 2.2 3.5 6 6 9.8 10 9.8 13 6ZM4.5 6 .8 3.2v5.6Z" className="kind-failover" />
+        </svg>
+        {t("failedOver")}
+      </span>
+      <div className="drill">{children}</div>
+    </div>
+  );
 }

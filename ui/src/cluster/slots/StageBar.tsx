@@ -2,6 +2,7 @@ import { Button, SegmentedControl } from "@mantine/core";
 import { IconPlayerPauseFilled, IconPlayerPlayFilled, IconTable } from "@tabler/icons-react";
 import { memo, useState } from "react";
 import { useTranslation } from "react-i18next";
+import { SmallAct } from "@/parts/Act";
 import { SPANS, type Span, useClusterSearch } from "../search";
 import { Scrubber } from "./Scrubber";
 import { placeAt, type Story } from "./story";
@@ -50,9 +51,7 @@ export function StageBar({ story, shownMs, nowMs, isLive, speed, onShow, onPlay 
         {isLive ? t("live") : clockTime(shownMs, i18n.language)}
       </span>
       <Button.Group>
-        <Button
-          variant="default"
-          size="xs"
+        <SmallAct
           onClick={play}
           leftSection={
             speed === null ? (
@@ -61,9 +60,8 @@ export function StageBar({ story, shownMs, nowMs, isLive, speed, onShow, onPlay 
               <IconPlayerPauseFilled size={12} aria-hidden />
             )
           }
-        >
-          {t(speed === null ? (isLive ? "replay" : "play") : "pause")}
-        </Button>
+          word={t(speed === null ? (isLive ? "replay" : "play") : "pause")}
+        />
         {SPEEDS.map((each) => (
           <Button
             key={each}
@@ -81,11 +79,7 @@ export function StageBar({ story, shownMs, nowMs, isLive, speed, onShow, onPlay 
           </Button>
         ))}
       </Button.Group>
-      {!isLive && (
-        <Button variant="default" size="xs" onClick={() => onShow(null)}>
-          {t("backToLive")}
-        </Button>
-      )}
+      {!isLive && <SmallAct onClick={() => onShow(null)} word={t("backToLive")} />}
       <Button
         variant="default"
         size="xs"

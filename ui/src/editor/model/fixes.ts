@@ -11,56 +11,53 @@ export interface Fix {
   apply: (text: string) => string;
 }
 
-const REFERENCE = /^task "(.+)": \$\{(.+)\} is no parameter of the workflow; did you mean \$\{(.+)\}\?$/;
-const NO_TASK =
-  /^task "(.+)" waits for "(.+)", which does not exist; (?:did you mean "(.+)"\?|add that task or remove it)$/;
-const RING = /^tasks wait for each other in a circle: (.+); remove one of these arrows$/;
-const TYPE = /^task "(.+)": there is no task type "(.+)"; did you mean (.+)\?$/;
-const FIELD = /^(?:task "(.+)": )?there is no field "(.+)", did you mean "(.+)"\?$/;
-const SELF = /^task "(.+)" waits for itself; /;
-const TWICE = /^task "(.+)" names the same task twice in its "after"; /;
+type Make = (said: readonly string[], graph: Graph) => Fix[];
+
+/** What is said of what is wrong, and the ways out of it. */
+const WAYS: readonly [said: RegExp, make: Make][] = [
+  [
+    /^task "(.+)": \$\{(.+)\} is no parameter of the workflow; did you mean \$\{(.+)\}\?$/,
+    ([task = "", wrong = "", near = ""]) => [
+      fix("fix.reference", { wrong, near }, (document) => renameReference(taskOf(document, task), wrong, near)),
+      fix("fix.parameter", { name: wrong }, (document) => addParameter(document, wrong)),
+    ],
+  ],
+  [
+    /^task "(.+)" waits for "(.+)", which does not exist; (?:did you mean "(.+)"\?|add that task or remove it)$/,
+    ([task = "", wrong = "", near]) => [
+      ...(near === undefined
+        ? []
+        : [fix("fix.after", { wrong, near }, (document) => changeAfter(document, task, swap(wrong, near)))]),
+      arrowFix(wrong, task),
+    ],
+  ],
+  [
+    /^tasks wait for each other in a circle: (.+); remove one of these arrows$/,
+    ([ring = ""], graph) => ringOf(ring, graph).map(([from, to]) => arrowFix(from, to)),
+  ],
+  [
+    /^task "(.+)": there is no task type "(?:.+)"; did you mean (.+)\?$/,
+    ([task = "", near = ""]) => [fix("fix.type", { near }, (document) => taskOf(document, task)?.set("type", near))],
+  ],
+  [
+    /^(?:task "(.+)": )?there is no field "(.+)", did you mean "(.+)"\?$/,
+    ([task, wrong = "", near = ""]) => {
+      const place = (document: Document) => (task === undefined ? document.contents : taskOf(document, task));
+      return [fix("fix.field", { wrong, near }, (document) => renameKey(place(document), wrong, near))];
+    },
+  ],
+  [/^task "(.+)" waits for itself; /, ([task = ""]) => [arrowFix(task, task)]],
+  [
+    /^task "(.+)" names the same task twice in its "after"; /,
+    ([task = ""]) => [fix("fix.twice", { task }, (document) => changeAfter(document, task, (name) => name))],
+  ],
+];
 
 /** The ways out of a problem, the likeliest first; none if it says none that a press could take. */
 export function fixesOf({ sentence }: Problem, graph: Graph): Fix[] {
-  let found = REFERENCE.exec(sentence);
-  if (found !== null) {
-    const [, task = "", wrong = "", near = ""] = found;
-    return [
-      fix("fix.reference", { wrong, near }, (document) => renameReference(taskOf(document, task), wrong, near)),
-      fix("fix.parameter", { name: wrong }, (document) => addParameter(document, wrong)),
-    ];
-  }
-  found = NO_TASK.exec(sentence);
-  if (found !== null) {
-    const [, task = "", wrong = "", near] = found;
-    const removed = fix("fix.arrow", { from: wrong, to: task }, (document) =>
-      changeAfter(document, task, (name) => (name === wrong ? null : name)),
-    );
-    if (near === undefined) return [removed];
-    const renamed = fix("fix.after", { wrong, near }, (document) =>
-      changeAfter(document, task, (name) => (name === wrong ? near : name)),
-    );
-    return [renamed, removed];
-  }
-  found = RING.exec(sentence);
-  if (found !== null) return ringOf(found[1] ?? "", graph).map(([from, to]) => arrowFix(from, to));
-  found = TYPE.exec(sentence);
-  if (found !== null) {
-    const [, task = "", , near = ""] = found;
-    return [fix("fix.type", { near }, (document) => taskOf(document, task)?.set("type", near))];
-  }
-  found = FIELD.exec(sentence);
-  if (found !== null) {
-    const [, task, wrong = "", near = ""] = found;
-    const place = (document: Document) => (task === undefined ? document.contents : taskOf(document, task));
-    return [fix("fix.field", { wrong, near }, (document) => renameKey(place(document), wrong, near))];
-  }
-  found = SELF.exec(sentence);
-  if (found !== null) return [arrowFix(found[1] ?? "", found[1] ?? "")];
-  found = TWICE.exec(sentence);
-  if (found !== null) {
-    const task = found[1] ?? "";
-    return [fix("fix.twice", { task }, (document) => changeAfter(document, task, (name) => name))];
+  for (const [said, make] of WAYS) {
+    const found = said.exec(sentence);
+    if (found !== null) return make(found.slice(1), graph);
   }
   return [];
 }
@@ -75,9 +72,12 @@ function fix(word: string, values: Record<string, string>, change: (document: Do
 }
 
 function arrowFix(from: string, to: string): Fix {
-  return fix("fix.arrow", { from, to }, (document) =>
-    changeAfter(document, to, (name) => (name === from ? null : name)),
-  );
+  return fix("fix.arrow", { from, to }, (document) => changeAfter(document, to, swap(from, null)));
+}
+
+/** One name as another, null = without it. */
+function swap(wrong: string, near: string | null) {
+  return (name: string) => (name === wrong ? near : name);
 }
 
 /** The arrows of a ring that the sentence names in one direction or the other. */

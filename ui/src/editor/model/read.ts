@@ -19,6 +19,8 @@ export interface Task {
   params: Record<string, unknown>;
   /** All that the text says of it, as plain values. */
   fields: Record<string, unknown>;
+  /** In which frame it is shown; "" = in none. */
+  group: string;
   isOff: boolean;
   /** Its first and last line, from 1. */
   line: number;
@@ -109,6 +111,7 @@ function taskOf(item: YAMLMap, document: Document, lines: LineCounter): Task {
     after: textsOf(fields.after),
     params: asObject(fields.params),
     fields,
+    group: textOf(fields.group),
     isOff: fields.flag === "NO" || fields.flag === false,
     line: lines.linePos(start).line,
     lastLine: lines.linePos(Math.max(start, end - 1)).line,

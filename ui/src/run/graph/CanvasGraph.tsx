@@ -1,22 +1,17 @@
-import { ActionIcon } from "@mantine/core";
 import { IconFocusCentered, IconMinus, IconPlus } from "@tabler/icons-react";
 import { type KeyboardEvent, type PointerEvent, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
+import type { Place } from "@/graph/arrange";
+import { IconAct } from "@/parts/IconAct";
 import { useRun } from "../context";
 import { isFailed } from "../model";
 import type { Drawing } from "./collapse";
-import type { Place } from "./layered";
 import { type Box, boxAt, coloursOf, paint, type View, viewOfAll, zoomed } from "./painting";
-
-interface Props {
-  drawing: Drawing;
-  places: Record<string, Place>;
-}
 
 const STEP = 80;
 
 /** A graph of very many tasks as a picture: dragged, zoomed, and pressed to choose a task; the table has them all. */
-export function CanvasGraph({ drawing, places }: Props) {
+export function CanvasGraph({ drawing, places }: { drawing: Drawing; places: Record<string, Place> }) {
   const { t } = useTranslation("run");
   const { go, openMenu } = useRun();
   const held = useRef<{ x: number; y: number; moved: boolean } | null>(null);
@@ -73,15 +68,9 @@ export function CanvasGraph({ drawing, places }: Props) {
         />
       </div>
       <div className="graph-tools">
-        <ActionIcon variant="default" aria-label={t("zoomIn")} onClick={() => zoom(1.6)}>
-          <IconPlus size={16} stroke={1.5} />
-        </ActionIcon>
-        <ActionIcon variant="default" aria-label={t("zoomOut")} onClick={() => zoom(0.625)}>
-          <IconMinus size={16} stroke={1.5} />
-        </ActionIcon>
-        <ActionIcon variant="default" aria-label={t("fit")} onClick={fit}>
-          <IconFocusCentered size={16} stroke={1.5} />
-        </ActionIcon>
+        <IconAct icon={IconPlus} word={t("zoomIn")} variant="default" onClick={() => zoom(1.6)} />
+        <IconAct icon={IconMinus} word={t("zoomOut")} variant="default" onClick={() => zoom(0.625)} />
+        <IconAct icon={IconFocusCentered} word={t("fit")} variant="default" onClick={fit} />
       </div>
       <p className="under">{under === null ? t("largeGraphSays") : `${under.id} · ${under.label}`}</p>
     </>

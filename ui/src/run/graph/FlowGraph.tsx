@@ -2,10 +2,11 @@ import { Background, Controls, type Edge, type Node, ReactFlow } from "@xyflow/r
 import "@xyflow/react/dist/base.css";
 import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
+import type { Place } from "@/graph/arrange";
+import { GroupFrames } from "@/graph/GroupFrames";
 import { useRun } from "../context";
 import { isPassed, type TaskView } from "../model";
-import { DRAWN_MAX, type Drawing } from "./collapse";
-import { BOX, type Place } from "./layered";
+import { BOX, DRAWN_MAX, type Drawing } from "./collapse";
 import { type TaskData, TaskNode } from "./TaskNode";
 
 const NODES = { task: TaskNode };
@@ -13,10 +14,12 @@ const NODES = { task: TaskNode };
 interface Props {
   drawing: Drawing;
   places: Record<string, Place>;
+  /** The groups of tasks, by their names. */
+  groups: ReadonlyMap<string, string>;
 }
 
 /** The graph as boxes that can be reached by the keyboard. */
-export function FlowGraph({ drawing, places }: Props) {
+export function FlowGraph({ drawing, places, groups }: Props) {
   const { t } = useTranslation("run");
   const { tasks, search, go } = useRun();
   const byName = useMemo(() => new Map(tasks.map((task) => [task.name, task])), [tasks]);
@@ -69,6 +72,9 @@ export function FlowGraph({ drawing, places }: Props) {
       onPaneClick={() => search.task !== undefined && go({ task: undefined })}
     >
       <Background gap={18} size={1} />
+      <GroupFrames
+        of={nodes.map(({ id, position }) => ({ group: groups.get(id), ...position, w: BOX.width, h: BOX.height }))}
+      />
       <Controls showInteractive={false} position="top-right" aria-label={t("zoom")} />
     </ReactFlow>
   );

@@ -1,11 +1,13 @@
+import { useQuery } from "@tanstack/react-query";
 import { type CSSProperties, lazy, useMemo, useRef } from "react";
 import { useTranslation } from "react-i18next";
+import type { Place } from "@/graph/arrange";
+import { useArranged } from "@/graph/arranged";
 import { Empty, Skeleton } from "@/parts/Answer";
 import { useRun } from "../context";
+import { specOf } from "../queries";
 import { CanvasGraph } from "./CanvasGraph";
-import { DRAWN_MAX, type Drawing, drawingOf } from "./collapse";
-import { BOX, type Place } from "./layered";
-import { useLayout } from "./useLayout";
+import { BOX, DRAWN_MAX, type Drawing, drawingOf } from "./collapse";
 import "./graph.css";
 
 const FlowGraph = lazy(async () => ({ default: (await import("./FlowGraph")).FlowGraph }));
@@ -15,13 +17,15 @@ export function GraphTab() {
   const { t } = useTranslation("run");
   const { run, tasks } = useRun();
   const drawing = useDrawing();
-  const places = useLayout(drawing);
-  if (run.graph == null)
-    return (
-      <Empty title={t("noGraph")}>
-        <p>{t("noGraphSays")}</p>
-      </Empty>
-    );
+  const groups = useGroups();
+  const places = useArranged({
+    nodes: drawing.items.map(({ id }) => ({ id, w: BOX.width, h: BOX.height })),
+    edges: drawing.edges.map(([from, to]) => ({ from, to })),
+    direction: "LR",
+    // Between boxes is room for the name of a frame.
+    gap: { beside: groups.size > 0 ? 34 : 14, between: 28 },
+  });
+  if (run.graph == null) return <Empty title={t("noGraph")}>{t("noGraphSays")}</Empty>;
   if (places === null)
     return (
       <div className="run-graph">
@@ -35,7 +39,7 @@ export function GraphTab() {
       aria-label={t("graphOf", { count: tasks.length })}
       style={{ "--graph-h": `${heightOf(places)}px` } as CSSProperties}
     >
-      <Graph drawing={drawing} places={places} />
+      <Graph drawing={drawing} places={places} groups={groups} />
     </section>
   );
 }
@@ -57,4 +61,14 @@ function useDrawing(): Drawing {
   kept.current = tasks;
   // biome-ignore lint/correctness/useExhaustiveDependencies: the shape says all that the drawing depends on
   return useMemo(() => drawingOf(kept.current), [shape]);
+}
+
+/** The groups in which the definition shows tasks, by the tasks' names. */
+function useGroups(): Map<string, string> {
+  const { run } = useRun();
+  const { data } = useQuery({ ...specOf(run.workflow_code, run.version), enabled: run.workflow != null });
+  return useMemo(
+    () => new Map(data?.spec.tasks?.flatMap(({ name, group }) => (group ? [[name, group] as const] : []))),
+    [data],
+  );
 }

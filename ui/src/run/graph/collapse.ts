@@ -7,6 +7,9 @@ export interface Item {
   names: string[];
 }
 
+/** The size of each. */
+export const BOX = { width: 140, height: 50 };
+
 export interface Drawing {
   items: Item[];
   edges: [string, string][];

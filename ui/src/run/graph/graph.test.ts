@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
+import { layered } from "@/graph/layered";
 import { drawingOf } from "./collapse";
-import { layered } from "./layered";
 
 const wide = [
   { name: "list", after: [] },
@@ -22,13 +22,11 @@ it("a small graph is drawn as it is", () => {
 });
 
 it("boxes stand in columns after what they come after", () => {
-  const places = layered(
-    ["a", "b", "c"],
-    [
-      ["a", "b"],
-      ["b", "c"],
-      ["a", "c"],
-    ],
-  );
+  const places = layered({
+    nodes: ["a", "b", "c"].map((id) => ({ id, w: 140, h: 50 })),
+    edges: ["ab", "bc", "ac"].map(([from = "", to = ""]) => ({ from, to })),
+    direction: "LR",
+    gap: { beside: 14, between: 28 },
+  });
   expect((places.a?.x ?? 0) < (places.b?.x ?? 0) && (places.b?.x ?? 0) < (places.c?.x ?? 0)).toBe(true);
 });

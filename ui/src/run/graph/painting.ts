@@ -1,7 +1,8 @@
 /** Draws a large graph on a canvas: near, boxes with names; far, colours by state. */
+
+import type { Place } from "@/graph/arrange";
 import { styleOf } from "@/parts/State";
-import type { Drawing } from "./collapse";
-import { BOX, type Place } from "./layered";
+import { BOX, type Drawing } from "./collapse";
 
 export interface View {
   x: number;

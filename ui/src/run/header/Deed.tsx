@@ -1,20 +1,21 @@
-import type { ReactNode } from "react";
+import type { Icon as TablerIcon } from "@tabler/icons-react";
 import { useTranslation } from "react-i18next";
 import { Act } from "@/parts/Act";
 
 interface Props {
   /** The key of the sentence that says why it cannot be done; null = it can. */
   whyNot: string | null;
-  icon?: ReactNode;
+  icon?: TablerIcon;
   onClick: () => void;
-  children: ReactNode;
+  word: string;
   size?: "xs" | "sm";
   isMain?: boolean;
 }
 
 /** A button that does something to the run. */
-export function Deed({ whyNot, icon, size = "sm", isMain = false, ...rest }: Props) {
+export function Deed({ whyNot, icon: Icon, size = "sm", isMain = false, ...rest }: Props) {
   const { t } = useTranslation("run");
   const variant = isMain ? "filled" : "default";
-  return <Act variant={variant} size={size} leftSection={icon} why={whyNot && t(whyNot)} {...rest} />;
+  const shown = Icon && <Icon size={16} stroke={1.5} aria-hidden />;
+  return <Act variant={variant} size={size} leftSection={shown} why={whyNot && t(whyNot)} {...rest} />;
 }

@@ -1,9 +1,11 @@
-import { ActionIcon, Button, SegmentedControl, Switch, TextInput } from "@mantine/core";
+import { ActionIcon, SegmentedControl, Switch, TextInput } from "@mantine/core";
 import { IconArrowDown, IconArrowUp, IconDownload, IconSearch, IconTextWrap } from "@tabler/icons-react";
 import { useEffect, useState, useSyncExternalStore } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiProblem, ROOT } from "@/api/client";
+import { SmallAct } from "@/parts/Act";
 import { Failure, Skeleton } from "@/parts/Answer";
+import { IconAct } from "@/parts/IconAct";
 import { Panel } from "@/parts/Panel";
 import { count } from "@/parts/time";
 import { useRun } from "../context";
@@ -47,13 +49,10 @@ export function LogPane({ task, isTall }: Props) {
             <b>{t("noLog", { task: task.name })}</b>
             <p>{attempt === undefined ? t("noLogNotBegun") : t("noLogWaits")}</p>
             {all.length > 1 && (
-              <Button
-                size="xs"
-                variant="default"
+              <SmallAct
                 onClick={() => go({ task: task.name, attempt: all.at(-2)?.id, at: undefined })}
-              >
-                {t("earlierLog", { number: all.at(-2)?.attempt })}
-              </Button>
+                word={t("earlierLog", { number: all.at(-2)?.attempt })}
+              />
             )}
           </div>
         </div>
@@ -208,17 +207,11 @@ function SearchBar({ attempt, goTo, say }: BarProps) {
       )}
       {hits.found.length > 0 && (
         <>
-          <ActionIcon variant="default" aria-label={t("hitBefore")} onClick={() => next(-1)}>
-            <IconArrowUp size={14} stroke={1.5} />
-          </ActionIcon>
-          <ActionIcon variant="default" aria-label={t("hitAfter")} onClick={() => next(1)}>
-            <IconArrowDown size={14} stroke={1.5} />
-          </ActionIcon>
+          <IconAct icon={IconArrowUp} word={t("hitBefore")} variant="default" onClick={() => next(-1)} />
+          <IconAct icon={IconArrowDown} word={t("hitAfter")} variant="default" onClick={() => next(1)} />
         </>
       )}
-      <Button size="xs" variant="default" onClick={() => void find()}>
-        {t("firstError")}
-      </Button>
+      <SmallAct onClick={() => void find()} word={t("firstError")} />
     </div>
   );
 }

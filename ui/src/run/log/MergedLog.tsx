@@ -1,8 +1,8 @@
-import { Button } from "@mantine/core";
 import { useQueries } from "@tanstack/react-query";
 import { useLayoutEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { answers } from "@/api/client";
+import { SmallAct } from "@/parts/Act";
 import { Panel } from "@/parts/Panel";
 import { Mark } from "@/parts/State";
 import { useRun } from "../context";
@@ -71,9 +71,7 @@ export function MergedLog() {
       >
         {first > 0 && (
           <p>
-            <Button size="xs" variant="default" onClick={() => setShown(shown + AT_ONCE)}>
-              {t("earlierTasks", { count: first })}
-            </Button>
+            <SmallAct onClick={() => setShown(shown + AT_ONCE)} word={t("earlierTasks", { count: first })} />
           </p>
         )}
         {cut > 0 && <p className="mute">{t("endsOnly", { count: cut })}</p>}

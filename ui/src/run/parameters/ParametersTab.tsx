@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { Empty } from "@/parts/Answer";
+import { Facts } from "@/parts/Facts";
 import { Panel } from "@/parts/Panel";
 import { Table } from "@/parts/Table";
 import { exactMoment } from "@/parts/time";
@@ -41,9 +42,7 @@ export function ParametersTab() {
     <div className="parameters">
       <Panel title={t("ofTheRun")} remark={names.length}>
         {names.length === 0 ? (
-          <Empty title={t("noParams")}>
-            <p>{t("noParamsSays")}</p>
-          </Empty>
+          <Empty title={t("noParams")}>{t("noParamsSays")}</Empty>
         ) : (
           <Table heads={[t("paramName"), t("value"), t("inWorkflow")]}>
             {names.map((name) => (
@@ -60,9 +59,7 @@ export function ParametersTab() {
       </Panel>
       <Panel title={t("returned")} remark={outputs.length}>
         {outputs.length === 0 ? (
-          <Empty title={t("noOutputs")}>
-            <p>{t("noOutputsSays")}</p>
-          </Empty>
+          <Empty title={t("noOutputs")}>{t("noOutputsSays")}</Empty>
         ) : (
           <Table heads={[t("task"), t("paramName"), t("value")]}>
             {outputs.map((each) => (
@@ -80,14 +77,7 @@ export function ParametersTab() {
         )}
       </Panel>
       <Panel title={t("when")}>
-        <dl className="run-facts">
-          {facts.map(([name, value]) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>{value}</dd>
-            </div>
-          ))}
-        </dl>
+        <Facts className="run-facts" of={facts} />
       </Panel>
     </div>
   );

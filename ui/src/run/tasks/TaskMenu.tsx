@@ -8,24 +8,15 @@ import {
   IconPencil,
   IconRefresh,
   IconRotateClockwise,
+  type Icon as TablerIcon,
 } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
-import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { useRun } from "../context";
 import { isFailed, isLivingStream } from "../model";
 
-const ICON = { size: 16, stroke: 1.5, "aria-hidden": true } as const;
-
-interface Props {
-  name: string;
-  x: number;
-  y: number;
-  close: () => void;
-}
-
 /** What can be done with a task: opened by its button, or by a right click on it. */
-export function TaskMenu({ name, x, y, close }: Props) {
+export function TaskMenu({ name, x, y, close }: { name: string; x: number; y: number; close: () => void }) {
   const { t } = useTranslation("run");
   const { run, tasks, go, change, whyNot } = useRun();
   const task = tasks.find((each) => each.name === name);
@@ -41,45 +32,44 @@ export function TaskMenu({ name, x, y, close }: Props) {
         <Menu.Label>{name}</Menu.Label>
         <MenuDeed
           whyNot={last === null ? "not.noAttempt" : null}
-          icon={<IconFileText {...ICON} />}
+          icon={IconFileText}
           onClick={() => go({ tab: "logs", task: name, attempt: undefined, at: undefined })}
-        >
-          {t("log")}
-        </MenuDeed>
-        <MenuDeed whyNot={null} icon={<IconHelp {...ICON} />} onClick={() => go({ task: name, tab: undefined })}>
-          {t("why")}
-        </MenuDeed>
+          word={t("log")}
+        />
+        <MenuDeed whyNot={null} icon={IconHelp} onClick={() => go({ task: name, tab: undefined })} word={t("why")} />
         {task !== undefined && isLivingStream(task) && (
           <MenuDeed
             whyNot={whyNot.restart}
-            icon={<IconRotateClockwise {...ICON} />}
+            icon={IconRotateClockwise}
             onClick={() => change({ do: "restart", tasks: [name] })}
-          >
-            {t("restartStream")}
-          </MenuDeed>
+            word={t("restartStream")}
+          />
         )}
         <Menu.Divider />
-        <MenuDeed whyNot={whyNot.rerun} icon={<IconRefresh {...ICON} />} onClick={() => again("TASK_ONLY")}>
-          {t("rerunThis")}
-        </MenuDeed>
-        <MenuDeed whyNot={whyNot.rerun} icon={<IconArrowForwardUp {...ICON} />} onClick={() => again("TASK_POST")}>
-          {t("rerunFromHere")}
-        </MenuDeed>
-        <MenuDeed whyNot={whyNot.rerun} icon={<IconArrowBackUp {...ICON} />} onClick={() => again("TASK_PRE")}>
-          {t("rerunUpTo")}
-        </MenuDeed>
+        <MenuDeed whyNot={whyNot.rerun} icon={IconRefresh} onClick={() => again("TASK_ONLY")} word={t("rerunThis")} />
+        <MenuDeed
+          whyNot={whyNot.rerun}
+          icon={IconArrowForwardUp}
+          onClick={() => again("TASK_POST")}
+          word={t("rerunFromHere")}
+        />
+        <MenuDeed
+          whyNot={whyNot.rerun}
+          icon={IconArrowBackUp}
+          onClick={() => again("TASK_PRE")}
+          word={t("rerunUpTo")}
+        />
         <MenuDeed
           whyNot={last === null || !isFailed(last.state) ? "not.notFailed" : whyNot.rerun}
-          icon={<IconCircleCheck {...ICON} />}
+          icon={IconCircleCheck}
           onClick={() => last && change({ do: "mark", attempt: last.id })}
-        >
-          {t("mark")}
-        </MenuDeed>
+          word={t("mark")}
+        />
         {run.project && run.workflow && (
           <>
             <Menu.Divider />
             <Menu.Item
-              leftSection={<IconPencil {...ICON} />}
+              leftSection={<IconPencil size={16} stroke={1.5} aria-hidden />}
               renderRoot={(props: object) => (
                 <Link
                   to="/workflows/$project/$name"
@@ -100,23 +90,23 @@ export function TaskMenu({ name, x, y, close }: Props) {
 
 interface DeedProps {
   whyNot: string | null;
-  icon: ReactNode;
+  icon: TablerIcon;
   onClick: () => void;
-  children: ReactNode;
+  word: string;
 }
 
 /** A line of a menu; one that cannot be chosen stays reachable and says why. */
-export function MenuDeed({ whyNot, icon, onClick, children }: DeedProps) {
+export function MenuDeed({ whyNot, icon: Icon, onClick, word }: DeedProps) {
   const { t } = useTranslation("run");
   return (
     <Menu.Item
-      leftSection={icon}
+      leftSection={<Icon size={16} stroke={1.5} aria-hidden />}
       aria-disabled={whyNot !== null || undefined}
       data-off={whyNot !== null || undefined}
       closeMenuOnClick={whyNot === null}
       onClick={() => whyNot === null && onClick()}
     >
-      {children}
+      {word}
       {whyNot !== null && <small className="why-not">{t(whyNot)}</small>}
     </Menu.Item>
   );

@@ -94,17 +94,18 @@ function AnswerForm({ asked }: { asked: Asked }) {
       </fieldset>
       <Refusal error={faultBeside(answer.error, "reason", ...parameters.map(({ name }) => pointerOf(name)))} />
       <div className="form-end">
-        <Submit isPending={answer.isPending && answer.variables.answer === "APPROVE"} why={whyNot}>
-          {t("approve")}
-        </Submit>
+        <Submit
+          isPending={answer.isPending && answer.variables.answer === "APPROVE"}
+          why={whyNot}
+          word={t("approve")}
+        />
         <Act
           variant="default"
           why={mayNot ?? (reason.trim() === "" ? t("rejectNeeds") : null)}
           loading={answer.isPending && answer.variables.answer === "REJECT"}
           onClick={() => answer.mutate({ answer: "REJECT", params: {}, reason })}
-        >
-          {t("reject")}
-        </Act>
+          word={t("reject")}
+        />
       </div>
       {mayNot !== null && <p className="mute">{mayNot}</p>}
     </Form>

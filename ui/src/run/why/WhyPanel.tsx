@@ -157,27 +157,26 @@ function Deeds({ task }: { task: TaskView }) {
               isMain={whyNot.rerun === null}
               whyNot={whyNot.rerun}
               onClick={() => change({ do: "rerun", what: { newest: true } })}
-            >
-              {runNewest(t, newer)}
-            </Deed>
+              word={runNewest(t, newer)}
+            />
           )}
           <Deed
             size="xs"
             isMain={whyNot.rerun === null && !newer}
             whyNot={whyNot.rerun}
             onClick={() => change({ do: "rerun", what: { tasks: [task.name], depend: "TASK_POST" } })}
-          >
-            {newer ? t("rerunOldFromHere", { version: run.version }) : t("rerunFromHere")}
-          </Deed>
-          <Deed size="xs" whyNot={whyNot.rerun} onClick={() => last && change({ do: "mark", attempt: last.id })}>
-            {t("mark")}
-          </Deed>
+            word={newer ? t("rerunOldFromHere", { version: run.version }) : t("rerunFromHere")}
+          />
+          <Deed
+            size="xs"
+            whyNot={whyNot.rerun}
+            onClick={() => last && change({ do: "mark", attempt: last.id })}
+            word={t("mark")}
+          />
         </>
       )}
       {last !== null && last.type !== "APPROVAL" && (
-        <Deed size="xs" whyNot={null} onClick={() => go({ tab: "logs", task: task.name })}>
-          {t("openLog")}
-        </Deed>
+        <Deed size="xs" whyNot={null} onClick={() => go({ tab: "logs", task: task.name })} word={t("openLog")} />
       )}
       {task.state === "QUEUED" && <Link to="/cluster">{t("toGroups")}</Link>}
       {run.project && run.workflow && (isFailed(task.state) || task.state === "DELAY_EXECUTION") && (

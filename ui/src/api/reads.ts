@@ -1,10 +1,15 @@
-/** Lists that are read page by page. */
-import { infiniteQueryOptions } from "@tanstack/react-query";
+/** What is read: an answer as a whole, or a list page by page. */
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 
 interface Page<T> {
   items: readonly T[];
   has_more: boolean;
   next_cursor?: string | null;
+}
+
+/** An answer that is read as a whole. */
+export function asked<T>(queryKey: readonly unknown[], queryFn: () => Promise<T>) {
+  return queryOptions({ queryKey, queryFn });
 }
 
 /** A list as one, of as many pages as were asked for. `read` reads the page at a cursor; the first one has none. */

@@ -1,18 +1,15 @@
-/** Where the boxes of a graph stand, for graphs too large for dagre: in columns by what they come after. */
-export interface Place {
-  x: number;
-  y: number;
-}
+/** Where nodes of one size stand, for graphs too large for dagre: in columns by what they come after. */
+import type { Places, Shape } from "./arrange";
 
-export const BOX = { width: 140, height: 50 };
-export const GAP = { x: 28, y: 14 };
 const PASSES = 4;
 
 /** The places of these boxes; in a column they stand near what they come after and before. */
-export function layered(ids: string[], edges: [string, string][]): Record<string, Place> {
+export function layered({ nodes, edges, gap }: Shape): Places {
+  const ids = nodes.map(({ id }) => id);
+  const { w = 0, h = 0 } = nodes[0] ?? {};
   const before = new Map<string, string[]>(ids.map((id) => [id, []]));
   const after = new Map<string, string[]>(ids.map((id) => [id, []]));
-  for (const [from, to] of edges) {
+  for (const { from, to } of edges) {
     before.get(to)?.push(from);
     after.get(from)?.push(to);
   }
@@ -34,7 +31,7 @@ export function layered(ids: string[], edges: [string, string][]): Record<string
   }
   return Object.fromEntries(
     columns.flatMap((column, x) =>
-      column.map((id) => [id, { x: x * (BOX.width + GAP.x), y: (row.get(id) ?? 0) * (BOX.height + GAP.y) }]),
+      column.map((id) => [id, { x: x * (w + gap.between), y: (row.get(id) ?? 0) * (h + gap.beside) }]),
     ),
   );
 }
