@@ -74,7 +74,10 @@ UNTIL = [None, BEGIN, BEGIN + timedelta(minutes=59), BEGIN + timedelta(minutes=1
 SINCE = [None, BEGIN, BEGIN + timedelta(minutes=60), BEGIN + timedelta(minutes=119), BEGIN + timedelta(days=9)]
 
 
-@pytest.mark.parametrize(("ranges_max", "walk_max"), [(500, 4_000), (0, 4_000), (0, 50), (30, 50)])
+@pytest.mark.parametrize(
+    ("ranges_max", "walk_max"),
+    [*(pytest.param(*each, marks=pytest.mark.long) for each in ((500, 4_000), (0, 4_000), (0, 50))), (30, 50)],
+)
 async def test_a_page_contains_what_a_plain_query_finds(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, ranges_max: int, walk_max: int
 ) -> None:

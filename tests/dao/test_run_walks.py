@@ -71,7 +71,10 @@ OF: list[dict[str, Any]] = [{}, {"workflow": "often"}, {"project": "a", "visible
 STATES: list[list[WorkflowState]] = [[], [S.STOP, S.SUCCESS], [S.FAILURE], [S.RUNNING_EXECUTION]]
 
 
-@pytest.mark.parametrize(("walk_max", "limit", "ranges_max"), [(4_000, 7, 500), (5, 3, 500), (5, 3, 0), (1, 1, 500)])
+@pytest.mark.parametrize(
+    ("walk_max", "limit", "ranges_max"),
+    [(5, 3, 500), *(pytest.param(*each, marks=pytest.mark.long) for each in ((4_000, 7, 500), (5, 3, 0), (1, 1, 500)))],
+)
 async def test_pages_contain_what_a_check_of_each_run_finds(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, walk_max: int, limit: int, ranges_max: int
 ) -> None:

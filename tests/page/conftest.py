@@ -43,8 +43,8 @@ class Seen:
 
 @pytest.fixture(scope="module")
 def masters() -> int:
-    """How many masters the `shoal up` of a file has; a file may define its own."""
-    return 2
+    """How many masters the `shoal up` of a file has; a file may define its own. Each takes a process to start."""
+    return 1
 
 
 @pytest.fixture(scope="module")

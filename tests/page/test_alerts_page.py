@@ -20,12 +20,6 @@ PHONE = {"width": 390, "height": 844}
 
 
 @pytest.fixture(scope="module")
-def masters() -> int:
-    """One is enough to run and to apply rules."""
-    return 1
-
-
-@pytest.fixture(scope="module")
 def receiver() -> Iterator[HttpReceiver]:
     """A webhook on loopback."""
     with http_receiver() as server:

@@ -6,7 +6,6 @@ import re
 import time
 from urllib.parse import urlencode
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.page.conftest import OpenPage, Seen, log_in_as
@@ -38,12 +37,6 @@ tasks:
     params: {outputs: {told: "${release.rows} ${release.region} ${release.answered_by}"}}
 """
 ASKED_S_MAX = 60.0
-
-
-@pytest.fixture(scope="module")
-def masters() -> int:
-    """One is enough here."""
-    return 1
 
 
 def asked(running: RunningShoal, name: str) -> tuple[str, str]:

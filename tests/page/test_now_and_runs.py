@@ -21,12 +21,6 @@ tasks:
 """
 
 
-@pytest.fixture(scope="module")
-def masters() -> int:
-    """One is enough here."""
-    return 1
-
-
 def no_overflow(page: Page) -> bool:
     """Whether the page is no wider than its window."""
     return bool(page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"))

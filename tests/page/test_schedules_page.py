@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import FilePayload, Page, expect
 
 from tests.accounts.office import PASSWORD
 from tests.page.conftest import OpenPage, Seen, log_in_as
 from tests.page.running import RunningShoal
-
-
-@pytest.fixture(scope="module")
-def masters() -> int:
-    """One is enough to fire, to fill, and to refuse."""
-    return 1
 
 
 def _choose(page: Page, label: str, option: str) -> None:

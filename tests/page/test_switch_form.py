@@ -26,12 +26,6 @@ tasks:
 """
 
 
-@pytest.fixture(scope="module")
-def masters() -> int:
-    """One is enough here."""
-    return 1
-
-
 def conditions(page: Page) -> list[str]:
     """What stands at the arrows."""
     return sorted(page.locator(".react-flow__edge-text").all_text_contents())

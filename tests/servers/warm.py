@@ -36,7 +36,12 @@ import shoal
 import worker
 
 _PACKAGES = (model, dao, registry, master, worker, api, shoal)
-_LIBRARIES = ("sqlalchemy.dialects.postgresql.psycopg", "tzdata", "uvicorn.lifespan.off", "concurrent.futures.thread")
+_LIBRARIES = (
+    *("sqlalchemy.dialects.postgresql.psycopg", "tzdata", "uvicorn.lifespan.off", "concurrent.futures.thread"),
+    *("anyio._backends._asyncio", "cryptography.fernet", "encodings.idna", "encodings.utf_8_sig", "httpcore"),
+    *("pydantic.v1", "sql", "typer._adapters"),
+)
+"""What they import when they first use it."""
 _READ_AT_START = (
     "PYTHON",
     "LD_",

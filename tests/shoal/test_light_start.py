@@ -6,8 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
-
-import pytest
+from collections.abc import Sequence
 
 from tests.api.serving import serving, token_of
 
@@ -15,23 +14,41 @@ HEAVY = ["sqlalchemy", "psycopg", "pydantic_settings", "httpx", "uvicorn", "star
 BESIDES = {"--version": ("rich", "structlog"), "--help": ("pydantic",)}
 """The help loads all modules with verbs, and parses no option: Typer does that with pydantic."""
 SCRIPT = """
+import os
 import sys
 from shoal.cli import main
-sys.argv = ["shoal", *{arguments!r}]
-try:
-    main()
-except SystemExit as end:
-    assert not end.code, end.code
-print("heavy:", [name for name in {heavy!r} if name in sys.modules])
+for arguments, heavy in {calls!r}:
+    if os.fork():
+        assert os.wait()[1] == 0, arguments
+        continue
+    sys.argv = ["shoal", *arguments]
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, end.code
+    print("heavy:", arguments, [name for name in heavy if name in sys.modules], flush=True)
+    os._exit(0)
 """
+"""Each call is a fork of a process that has imported no more than `main`, which they all do."""
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["runs", "--help"], ["queue", "errors", "--help"]])
-def test_nothing_heavy_is_imported_before_it_is_needed(arguments: list[str]) -> None:
-    heavy = [*HEAVY, *BESIDES.get(arguments[0], ())]
-    script = SCRIPT.format(arguments=arguments, heavy=heavy)
-    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-    assert said.splitlines()[-1] == "heavy: []"
+def loaded_by(calls: Sequence[tuple[Sequence[str], Sequence[str]]], **environment: str) -> list[str]:
+    """What calls that succeed have loaded of modules that are given with each; the lines of those that loaded any."""
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(calls=calls)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == 0, done.stderr
+    said = [line for line in done.stdout.splitlines() if line.startswith("heavy:")]
+    assert len(said) == len(calls), done.stdout
+    return [line for line in said if not line.endswith(" []")]
+
+
+def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
+    calls = ["--version"], ["--help"], ["runs", "--help"], ["queue", "errors", "--help"]
+    assert loaded_by([(each, [*HEAVY, *BESIDES.get(each[0], ())]) for each in calls]) == []
 
 
 LISTS = [
@@ -64,28 +81,16 @@ LIMITS_BESIDE_STATEMENTS = (["datasource", "list"], ["environment", "list"])
 """Their requests have limits that stand in `dao/`."""
 
 
-def loaded_by(arguments: list[str], heavy: list[str], **environment: str) -> str:
-    """What a verb that succeeds prints last: which of these modules it has imported."""
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT.format(arguments=arguments, heavy=heavy)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **environment},
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()[-1]
-
-
-@pytest.mark.parametrize("arguments", LISTS, ids=" ".join)
-def test_a_list_from_the_database_imports_only_what_it_uses(arguments: list[str], database_url: str) -> None:
-    assert loaded_by(arguments, ON_DATABASE, SHOAL_DATABASE_URL=database_url) == "heavy: []"
+def test_a_list_from_the_database_imports_only_what_it_uses(database_url: str) -> None:
+    assert loaded_by([(each, ON_DATABASE) for each in LISTS], SHOAL_DATABASE_URL=database_url) == []
 
 
 async def test_a_list_through_an_api_imports_no_statement(database_url: str) -> None:
-    lists = [each for each in LISTS if each not in LIMITS_BESIDE_STATEMENTS]
+    calls = [
+        (each, THROUGH_API if each in CHECKS_DEFINITIONS else [*THROUGH_API, "model.definitions.workflow"])
+        for each in LISTS
+        if each not in LIMITS_BESIDE_STATEMENTS
+    ]
     async with serving(database_url) as api:
         token = await token_of(api.backend, "ada", is_admin=True)
-        for arguments in lists:
-            heavy = THROUGH_API if arguments in CHECKS_DEFINITIONS else [*THROUGH_API, "model.definitions.workflow"]
-            loaded = await asyncio.to_thread(loaded_by, arguments, heavy, SHOAL_SERVER=api.url, SHOAL_TOKEN=token)
-            assert loaded == "heavy: []", arguments
+        assert await asyncio.to_thread(loaded_by, calls, SHOAL_SERVER=api.url, SHOAL_TOKEN=token) == []
