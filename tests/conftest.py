@@ -47,8 +47,6 @@ LONG = {
     "cluster/test_watcher.py",
     "cluster/test_went_back.py",
     "dao/test_kept_plans.py",
-    "dao/test_plans.py",
-    "dao/test_plans_of_lists.py",
     "deploy/test_patroni.py",
     "edits/test_edits.py",
     "newcomer/test_newcomer.py",
@@ -65,6 +63,7 @@ SHARING = {"scenarios", "upstream"}
 """Folders whose files share a cluster, which ends when a process goes on to another folder."""
 PARTLY_LONG = {
     "page/test_accessibility.py",
+    "dao/test_plans.py",
     "shoal/test_every_verb.py",
     "dao/test_run_pages.py",
     "dao/test_run_walks.py",

@@ -79,7 +79,11 @@ STATISTICS = {
 }
 
 
-@pytest.fixture(scope="module", params=STATISTICS)
+LONG = {"none", "of empty queues", "of fuller tables"}
+OF_TESTS = [pytest.param(name, marks=pytest.mark.long if name in LONG else ()) for name in STATISTICS]
+
+
+@pytest.fixture(scope="module", params=OF_TESTS)
 def full_url(full_server: PostgresServer, request: pytest.FixtureRequest) -> str:
     """The URL of the full database, under each kind of statistics."""
     with full_server.connect("full") as connection:
