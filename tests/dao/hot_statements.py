@@ -317,7 +317,7 @@ HOT = VIEWS | {
         {"workflow_instance_unfinished", "workflow_instance_pkey"},
         1_200,
     ),
-    "mark lost": Hot(lambda c: lost_tasks.mark_lost(c, 100), {"task_instance_running", "task_instance_pkey"}, 700),
+    "mark lost": Hot(lambda c: lost_tasks.mark_lost(c, 100), {"task_instance_running", "task_instance_pkey"}, 720),
     "task claim": Hot(
         lambda c: task_claims.claim(c, ["gpu", "default"], 50, LIVING_WORKER),
         {"task_instance_queue", "task_instance_pkey", "workflow_instance_pkey"},
