@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import structlog
 
 from dao.commands import waiting_work
+from dao.commands.waiting_work import WaitingWork
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import TASK, notify
 from dao.tasks import approvals, task_events, task_timers
@@ -23,7 +24,7 @@ from master.membership.membership import Membership
 from master.schedule_timer import Schedules
 from master.streams import Streams
 from model.backoff import Backoff
-from model.cluster.low_water import Walks
+from model.cluster.low_water import FROM_FIRST, Marks, MarksOfLooks, Walks
 from model.cluster.master_settings import MasterSettings
 from model.cluster.slots import Slot
 from model.errors import Fenced, ShoalError
@@ -65,6 +66,7 @@ class Poller:
         self._settings = settings
         self._poll_now = poll
         self._walks = Walks()
+        self._marks = MarksOfLooks()
         self._slot: Slot | None = None
         self._held_up = Backoff(DUE_PAUSE_S, settings.look_every.total_seconds())
         """Used while all due attempts are locked by other sessions, or quarantined."""
@@ -101,15 +103,17 @@ class Poller:
         if slot != self._slot:
             self._slot = slot
             self._walks.rest(began_s)
+            self._marks.rest()
             self._driver.low_water.rest(began_s)
-        walks = self._walks.are_due(began_s)
+        marks = self._marks.now if self._walks.are_due(began_s) else None
+        if marks is not None and self._walks.are_of_all(began_s):
+            marks = FROM_FIRST
         async with self._life.database.reading() as connection:
             waiting = await waiting_work.work_waits(
-                connection, slot, self._settings.steal_after, self._settings.id_step, self._life.me.epoch, walks=walks
+                connection, slot, self._settings.steal_after, self._settings.id_step, self._life.me.epoch, marks=marks
             )
-        if walks:
-            self._walks.took(boottime_s() - began_s, boottime_s())
-            self._driver.low_water.is_used = self._walks.are_long
+        if marks is not None:
+            self._looked(waiting, marks, began_s)
         self._loop.notice(aged=waiting.aged, suspect=waiting.suspect)
         if waiting.schedules and not self._schedules.any_online:
             self._schedules.changed()
@@ -130,6 +134,19 @@ class Poller:
             return await self._queue_due()
         self._held_up.reset()
         return waiting.due_in_s
+
+    def _looked(self, waiting: WaitingWork, marks: Marks, began_s: float) -> None:
+        """A look that searched from these marks has ended."""
+        ended_s = boottime_s()
+        self._walks.took(ended_s - began_s, ended_s, of_all=marks == FROM_FIRST)
+        self._marks.looked(
+            (waiting.oldest_s, waiting.events),
+            Marks(waiting.now_s, self._driver.low_water.last),
+            waiting.horizon,
+            (began_s, ended_s),
+        )
+        self._driver.low_water.is_used = self._walks.are_long
+        self._driver.low_water.settled = self._marks.now.event
 
     async def _queue_due(self) -> float | None:
         """Queue what is due; returns seconds until the next try, if it is before the next poll."""

@@ -1706,22 +1706,33 @@ CREATE TRIGGER command_wakes_masters AFTER INSERT ON command FOR EACH STATEMENT 
 -- Functions in SQL that the planner expands where they stand: the statements of `dao/` name what they mean, and read the
 -- same rows as if it were written out. They change nothing, and have the rights of who calls them.
 
+-- Between which ids of living nodes of a kind others lie: what refers to one of those refers to a node that is gone. Searched
+-- so, an index is not walked where the living have theirs: it keeps the entries of all that they handled until VACUUM.
+CREATE FUNCTION gaps_between_living(wanted text) RETURNS TABLE (lowest bigint, highest bigint) LANGUAGE sql STABLE AS $$
+    SELECT gap.lowest, gap.highest
+    FROM (SELECT coalesce(lag(living.id) OVER (ORDER BY living.id) + 1, '-9223372036854775808'::bigint) AS lowest,
+                 coalesce(living.id - 1, 9223372036854775807) AS highest
+          FROM (SELECT n.id FROM node n WHERE n.kind = wanted AND n.state IN ('ALIVE', 'LEAVING')    -- index: node_alive
+                UNION ALL SELECT NULL) AS living) AS gap
+    WHERE gap.lowest <= gap.highest
+$$;
+
 -- Owners that are gone but still own unfinished work. An owner is gone unless the database has it as ALIVE or LEAVING in
 -- its role. This covers every value that a row can hold: a node that was fenced or left, a node whose row was deleted, a
 -- worker's epoch where a master's belongs, a number written by hand. The owners are read from the unfinished work, one
--- index step for each, and not from `node`, which may be long. A statement joins its rows with this list, and does not
--- check the owner again after locking a row: an owner newer than the statement is in no such list.
+-- index step for each and for each gap, and not from `node`, which may be long. A statement joins its rows with this list,
+-- and does not check the owner again after locking a row: an owner newer than the statement is in no such list.
 CREATE FUNCTION gone_masters() RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
-    WITH RECURSIVE unfinished_master (id) AS (                      -- index: workflow_instance_unfinished
-        SELECT min(i.master_id) FROM workflow_instance i WHERE i.ended_at IS NULL AND i.master_id > 0
+    WITH RECURSIVE unfinished_master (id, highest) AS (             -- index: workflow_instance_unfinished
+        SELECT (SELECT min(i.master_id) FROM workflow_instance i
+                WHERE i.ended_at IS NULL AND i.master_id >= greatest(g.lowest, 1) AND i.master_id <= g.highest), g.highest
+        FROM gaps_between_living('MASTER') AS g
         UNION ALL
-        SELECT (SELECT min(i.master_id) FROM workflow_instance i WHERE i.ended_at IS NULL AND i.master_id > m.id)
+        SELECT (SELECT min(i.master_id) FROM workflow_instance i
+                WHERE i.ended_at IS NULL AND i.master_id > m.id AND i.master_id <= m.highest), m.highest
         FROM unfinished_master m WHERE m.id IS NOT NULL
     ), gone_master AS MATERIALIZED (
-        SELECT m.id FROM unfinished_master m
-        WHERE m.id IS NOT NULL
-          AND (SELECT n.id FROM node n
-               WHERE n.id = m.id AND n.kind = 'MASTER' AND n.state IN ('ALIVE', 'LEAVING')) IS NULL
+        SELECT m.id FROM unfinished_master m WHERE m.id IS NOT NULL
         UNION ALL
         SELECT DISTINCT i.master_id FROM workflow_instance i        -- index: workflow_instance_ownerless
         WHERE i.master_id <= 0 AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER')
@@ -1730,17 +1741,18 @@ CREATE FUNCTION gone_masters() RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS 
 $$;
 
 CREATE FUNCTION gone_workers() RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
-    WITH RECURSIVE running_worker (id) AS (                         -- index: task_instance_running
-        SELECT min(t.worker_id) FROM task_instance t WHERE t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
+    WITH RECURSIVE running_worker (id, highest) AS (                -- index: task_instance_running
+        SELECT (SELECT min(t.worker_id) FROM task_instance t
+                WHERE t.state IN ('DISPATCH', 'RUNNING_EXECUTION') AND t.worker_id >= g.lowest AND t.worker_id <= g.highest),
+               g.highest
+        FROM gaps_between_living('WORKER') AS g
         UNION ALL
         SELECT (SELECT min(t.worker_id) FROM task_instance t
-                WHERE t.state IN ('DISPATCH', 'RUNNING_EXECUTION') AND t.worker_id > w.id)
+                WHERE t.state IN ('DISPATCH', 'RUNNING_EXECUTION') AND t.worker_id > w.id AND t.worker_id <= w.highest),
+               w.highest
         FROM running_worker w WHERE w.id IS NOT NULL
     ), gone_worker AS MATERIALIZED (
-        SELECT w.id FROM running_worker w
-        WHERE w.id IS NOT NULL
-          AND (SELECT n.id FROM node n
-               WHERE n.id = w.id AND n.kind = 'WORKER' AND n.state IN ('ALIVE', 'LEAVING')) IS NULL
+        SELECT w.id FROM running_worker w WHERE w.id IS NOT NULL
     )
     SELECT g.id FROM gone_worker g
 $$;
@@ -1749,16 +1761,16 @@ $$;
 -- number for each addressee: events that wait for a failover of their run are deleted by it.
 CREATE FUNCTION stray_events()
 RETURNS TABLE (place tid, run bigint, master_id bigint, has_ended boolean, is_owned boolean) LANGUAGE sql STABLE AS $$
-    WITH RECURSIVE event_owner (id) AS (
-        SELECT (SELECT e.owner FROM task_event e ORDER BY e.owner LIMIT 1)
+    WITH RECURSIVE event_owner (id, highest) AS (                   -- index: task_event_pkey
+        SELECT (SELECT e.owner FROM task_event e WHERE e.owner >= g.lowest AND e.owner <= g.highest
+                ORDER BY e.owner LIMIT 1), g.highest
+        FROM gaps_between_living('MASTER') AS g
         UNION ALL
-        SELECT (SELECT e.owner FROM task_event e WHERE e.owner > o.id ORDER BY e.owner LIMIT 1)
+        SELECT (SELECT e.owner FROM task_event e WHERE e.owner > o.id AND e.owner <= o.highest
+                ORDER BY e.owner LIMIT 1), o.highest
         FROM event_owner o WHERE o.id IS NOT NULL
     ), gone_owner AS MATERIALIZED (
-        SELECT o.id FROM event_owner o
-        WHERE o.id IS NOT NULL
-          AND (SELECT n.id FROM node n
-               WHERE n.id = o.id AND n.kind = 'MASTER' AND n.state IN ('ALIVE', 'LEAVING')) IS NULL
+        SELECT o.id FROM event_owner o WHERE o.id IS NOT NULL
     )
     SELECT e.place, i.id, i.master_id, i.ended_at IS NOT NULL,
            (SELECT n.id FROM node n

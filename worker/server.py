@@ -22,7 +22,7 @@ from logstore.calls import StoreCalls
 from logstore.opening import open_calls
 from logstore.settings import LogStoreSettings
 from metrics.health import Health
-from model.cluster.low_water import Walks
+from model.cluster.low_water import MarkOfQueue, Walks
 from model.cluster.nodes import NodeKind
 from model.errors import ShoalError, WentBack
 from model.logs.name import LogName
@@ -274,7 +274,7 @@ class Worker:
     async def _poll(self, life: Life, writer: Writer, checks: PoolChecks) -> None:
         """Poll for work and for tasks to kill without a notification; periodically compare what runs with the rows."""
         compared_s = boottime_s()
-        walks = Walks()
+        walks, mark = Walks(), MarkOfQueue()
         while True:
             if boottime_s() - compared_s >= COMPARE_EVERY_S:
                 compared_s = boottime_s()
@@ -282,11 +282,17 @@ class Worker:
                 writer.wake.set()
             try:
                 began_s, groups = boottime_s(), self._settings.groups
-                walked = walks.are_due(began_s)
+                walked, first = walks.are_due(began_s), 0 if walks.are_of_all(began_s) else mark.now
                 async with life.database.reading() as connection:
-                    waits = await task_claims.work_waits(connection, groups, life.me.epoch, walks=walked)
+                    waits = await task_claims.work_waits(
+                        connection, groups, life.me.epoch, walks=walked, first=first, runs=writer.running > 0
+                    )
                 if walked:
-                    walks.took(boottime_s() - began_s, boottime_s())
+                    ended_s = boottime_s()
+                    walks.took(ended_s - began_s, ended_s, of_all=not first)
+                    mark.looked(
+                        found=waits.queued, given=waits.given + 1, horizon=waits.horizon, times_s=(began_s, ended_s)
+                    )
                 if waits.queued:
                     writer.search_queue()
                 writer.kills = writer.kills or waits.kills

@@ -23,6 +23,7 @@ from dao.tasks import looks
 from dao.tasks.looks import InVain
 from model.changes import Changes
 from model.choices import Priority
+from model.cluster.low_water import Horizon
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.runs.looks import Again
 from model.runs.queue_places import Places
@@ -88,15 +89,23 @@ class Report:
     again: Again | None = None
 
 
+FEW = 200
+"""So many attempts are read one by one."""
+
+
 class WorkWaits(NamedTuple):
     """Whether tasks are queued that need only a place, whether tasks wait for resources, whether resources are to be
-    checked, whether a task of this worker is to be ended, and whether streams are queued that need only a place."""
+    checked, whether a task of this worker is to be ended, and whether streams are queued that need only a place.
+
+    `given` is the last id that an attempt was given, and `horizon` how much of what was given it sees."""
 
     queued: bool
     for_pools: bool
     checks: bool
     kills: bool
     streams: bool
+    given: int
+    horizon: Horizon
 
 
 def _claim(wanted: str, place: str = "") -> TextClause:
@@ -210,19 +219,28 @@ _OWNED = text("""
     FROM task_instance t JOIN workflow_instance i ON i.id = t.workflow_instance_id
     WHERE t.worker_id = :worker AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
 """)
+# `state || ''`: so that the planner does not search the queue for what is asked of the attempts since the mark.
 _WORK_WAITS = text("""
-    SELECT CASE WHEN :walks THEN
+    SELECT CASE WHEN NOT :walks THEN false
+                WHEN :first > 0 AND (SELECT last_value FROM task_instance_id_seq) < :first + :few THEN
+               (SELECT id FROM task_instance                                           -- index: task_instance_pkey
+                WHERE id >= :first AND state || '' = 'QUEUED' AND worker_group = ANY(CAST(:groups AS text[]))
+                  AND is_plain ORDER BY id LIMIT 1) IS NOT NULL
+                ELSE
                EXISTS (SELECT FROM task_instance WHERE state = 'QUEUED' AND worker_group = ANY(CAST(:groups AS text[]))
-                       AND is_plain) ELSE false END AS queued,
+                       AND is_plain) END AS queued,
            EXISTS (SELECT FROM pool_line WHERE worker_group = ANY(CAST(:groups AS text[]))) AS for_pools,
            EXISTS (SELECT FROM checks_due(:late_s)) AS checks,
-           CASE WHEN :walks THEN
+           CASE WHEN :walks AND :runs THEN
                EXISTS (SELECT FROM task_instance
                        WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION')
                          AND (kill_requested OR handover IS NOT NULL)) ELSE false END AS kills,
            EXISTS (SELECT FROM task_instance                                        -- index: task_instance_stream
                    WHERE state = 'QUEUED' AND worker_group = ANY(CAST(:groups AS text[])) AND stream IS NOT NULL
-                     AND resources IS NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')) AS streams
+                     AND resources IS NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')) AS streams,
+           (SELECT last_value - CASE WHEN is_called THEN 0 ELSE 1 END FROM task_instance_id_seq) AS given,
+           pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS oldest_transaction,
+           pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next_transaction
 """)
 
 
@@ -290,12 +308,28 @@ async def owned(connection: AsyncConnection, worker: Epoch) -> list[ClaimedTask]
 
 
 async def work_waits(
-    connection: AsyncConnection, groups: Sequence[str], worker: Epoch, *, walks: bool = True
+    connection: AsyncConnection,
+    groups: Sequence[str],
+    worker: Epoch,
+    *,
+    walks: bool = True,
+    first: int = 0,
+    runs: bool = True,
 ) -> WorkWaits:
-    """What there is to do for a worker of these groups.
+    """What there is to do for a worker of these groups; `runs`: it runs something that may be to be ended.
 
-    If it does not walk, it leaves out what is searched from the first entry of an index on: `queued`, `kills`.
+    If it does not walk, it leaves out what is searched from the first entry of an index on: `queued`, `kills`. With
+    `first` it searches the attempts from this id on instead of the queue, unless more than a `FEW` follow.
     """
-    values = {"groups": list(groups), "worker": worker, "late_s": LATE_S, "walks": walks}
+    values = {
+        "groups": list(groups),
+        "worker": worker,
+        "late_s": LATE_S,
+        "walks": walks,
+        "first": first,
+        "few": FEW,
+        "runs": runs,
+    }
     row = (await connection.execute(_WORK_WAITS, values)).one()
-    return WorkWaits(row.queued, row.for_pools, row.checks, row.kills, row.streams)
+    horizon = Horizon(row.oldest_transaction, row.next_transaction)
+    return WorkWaits(row.queued, row.for_pools, row.checks, row.kills, row.streams, row.given, horizon)

@@ -260,6 +260,8 @@ class Driver:
         events = await task_events.consume(
             work.connection, self._me.epoch, size, without=without, only=only, first=first
         )
+        if first and not events and not self.low_water.is_used:  # who woke us may mean one with an old id
+            events = await task_events.consume(work.connection, self._me.epoch, size, without=without)
         metrics.event_delay_seconds.observe_all(
             [event.age_s for event in events if event.age_s is not None and isinstance(event.what, AttemptEnd)]
         )

@@ -80,7 +80,7 @@ class QueuePlaces:
         self._lately: Places = {}
         self._before: Places = {}
         self._since_s = float("-inf")
-        self._all_s = float("-inf")
+        self._all_s = self._begun_s = float("-inf")
 
     @property
     def all(self) -> Places | None:
@@ -109,6 +109,9 @@ class QueuePlaces:
         """Where a claim is to search that begins now (seconds of any clock); None = everywhere. What is noted from here
         on may be what it does not see."""
         known, self._known = self._known, {}
+        if now_s - self._begun_s > self._all_every_s:
+            self._all_s = now_s  # the polls since the last claim have seen whether anything waits that nobody said
+        self._begun_s = now_s
         if now_s - self._since_s >= self._again_s:
             self._before, self._lately, self._since_s = self._lately, {}, now_s
         self._lately = _union(self._lately, known or {})

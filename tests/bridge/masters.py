@@ -23,6 +23,7 @@ from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import approvals, lost_tasks, past_attempts, task_events, task_instances, task_timers
 from dao.tasks.task_instances import NewTask
 from model.choices import Priority
+from model.cluster.low_water import FROM_FIRST, Marks
 from model.cluster.nodes import NodeKind
 from model.cluster.slots import Slot
 from model.ids import Epoch, ScheduleId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
@@ -290,7 +291,8 @@ async def look(p: Program) -> None:
     """What reads only."""
     me = p.node(NodeKind.MASTER)
     slot = p.random.choice((None, Slot(0, 1), Slot(1, 2)))
-    await p.call(waiting_work.work_waits, slot, AN_HOUR, 1, me.epoch)
+    marks = p.random.choice((None, FROM_FIRST, Marks(event=p.random.randint(1, 20))))
+    await p.call(waiting_work.work_waits, slot, AN_HOUR, 1, me.epoch, marks=marks)
     await p.call(commands.id_increment)
     owned = await p.call(workflow_instances.owned, me.epoch)
     await p.call(workflow_instances.read_owned, sorted({*owned, *p.instances()}), me.epoch)

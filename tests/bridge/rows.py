@@ -31,6 +31,7 @@ _DUE_UNIT_S = 600.0
 _FAR_S = 1e6
 """From here on a span is only long, into the past or the future."""
 _OF_ONE_STORE = (
+    "horizon",
     "age_s",
     "process",
     "log_url",

@@ -30,7 +30,8 @@ def _id_of(task: ClaimedTask) -> int:
 async def claim_tasks(p: Program) -> None:
     me = await p.licensed(NodeKind.WORKER)
     groups = p.random.choice((GROUPS, GROUPS, GROUPS[:1], GROUPS[1:]))
-    await p.call(task_claims.work_waits, groups, me.epoch)
+    first = p.random.choice((0, 1, 5, 20))
+    await p.call(task_claims.work_waits, groups, me.epoch, walks=p.chance(0.9), first=first, runs=p.chance(0.8))
     claimed = await p.call(task_claims.claim, groups, p.random.choice((1, 2, 5)), me.epoch)
     for task in sorted(claimed, key=_id_of):
         if task.state == T.DISPATCH and p.chance(0.3):

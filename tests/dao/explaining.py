@@ -19,6 +19,7 @@ _SHOWN = (
     "LOAD 'auto_explain'",
     "SET LOCAL auto_explain.log_analyze = on",
     "SET LOCAL auto_explain.log_timing = off",
+    "SET LOCAL auto_explain.log_buffers = on",
     "SET LOCAL auto_explain.log_format = json",
     "SET LOCAL auto_explain.log_level = notice",
 )
@@ -31,7 +32,8 @@ class Plan:
     """All that the statements of one function of `dao` did.
 
     `read` counts rows by what they were read through, `searches` how often each of these began, `compared` the pairs of
-    rows that a join looked at in vain. `conditions` are those by which each index was searched.
+    rows that a join looked at in vain. `conditions` are those by which each index was searched. `pages` counts a page
+    as often as it was read.
     """
 
     indexes: set[str] = field(default_factory=set)
@@ -40,9 +42,11 @@ class Plan:
     searches: dict[str, int] = field(default_factory=dict)
     compared: int = 0
     conditions: dict[str, set[str]] = field(default_factory=dict)
+    pages: int = 0
 
     def add(self, tree: Node) -> None:
         """Take in one statement's plan."""
+        self.pages += tree.get("Shared Hit Blocks", 0) + tree.get("Shared Read Blocks", 0)
         for node in _all(tree):
             self.compared += round(node.get("Rows Removed by Join Filter", 0) * node["Actual Loops"])
             index, table = node.get("Index Name"), node.get("Relation Name")

@@ -30,6 +30,7 @@ from dao.tasks.stored_logs import StoredLog
 from dao.tasks.task_claims import Report
 from dao.tasks.task_progress import Reported
 from model.choices import Priority
+from model.cluster.low_water import Marks
 from model.cluster.slots import Slot
 from model.ids import CommandId, Epoch, ScheduleId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.logs.name import LogName
@@ -150,11 +151,16 @@ HOT = VIEWS | {
     ),
     "idle look of a master": Hot(
         lambda c: waiting_work.work_waits(c, Slot(0, 2), timedelta(days=1), 1, Epoch(77)),
-        {"command_pkey", "command_age", "task_instance_stream"},
+        {"command_age", "task_instance_stream"},
         2_100,
     ),
     "idle look without a slot": Hot(
         lambda c: waiting_work.work_waits(c, None, timedelta(days=1), 1, LIVING_MASTER), {"command_age"}, 2_100
+    ),
+    "idle look of a master from its marks": Hot(
+        lambda c: waiting_work.work_waits(c, Slot(0, 2), timedelta(days=1), 1, LIVING_MASTER, marks=Marks(1e9, 100)),
+        {"command_age", "task_event_pkey"},
+        2_100,
     ),
     "consume": Hot(
         lambda c: task_events.consume(c, LIVING_MASTER, 100), {"task_event_pkey", "workflow_instance_pkey"}, 500
@@ -317,7 +323,7 @@ HOT = VIEWS | {
         {"workflow_instance_unfinished", "workflow_instance_pkey"},
         1_200,
     ),
-    "mark lost": Hot(lambda c: lost_tasks.mark_lost(c, 100), {"task_instance_running", "task_instance_pkey"}, 700),
+    "mark lost": Hot(lambda c: lost_tasks.mark_lost(c, 100), {"task_instance_running", "task_instance_pkey"}, 720),
     "task claim": Hot(
         lambda c: task_claims.claim(c, ["gpu", "default"], 50, LIVING_WORKER),
         {"task_instance_queue", "task_instance_pkey", "workflow_instance_pkey"},
@@ -377,6 +383,11 @@ HOT = VIEWS | {
     "idle look of a worker": Hot(
         lambda c: task_claims.work_waits(c, ["gpu"], LIVING_WORKER),
         {"task_instance_queue", "task_instance_running", "pool_line_group"},
+        135,
+    ),
+    "idle look of a worker from its mark": Hot(
+        lambda c: task_claims.work_waits(c, ["nix"], LIVING_WORKER, first=6_000_000, runs=False),
+        {"task_instance_pkey"},
         135,
     ),
     "pools for which somebody waits": Hot(

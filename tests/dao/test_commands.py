@@ -12,6 +12,7 @@ from dao.commands.commands import NewCommand, Outcome
 from dao.postgres.errors import BadData
 from dao.runs import lookups
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
+from model.cluster.low_water import FROM_FIRST, Marks
 from model.cluster.slots import Slot
 from model.errors import NotFound
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
@@ -190,9 +191,9 @@ async def test_rows_that_no_program_could_read_are_fetched_as_text(scene: Scene)
 async def test_a_look_tells_what_waits_for_whom(scene: Scene) -> None:
     me, other = await scene.master(), await scene.master()
 
-    async def look(slot: Slot | None, *, walks: bool = True) -> tuple[bool, bool, bool]:
+    async def look(slot: Slot | None, *, marks: Marks | None = FROM_FIRST) -> tuple[bool, bool, bool]:
         async with scene.database.reading() as connection:
-            found = await waiting_work.work_waits(connection, slot, timedelta(minutes=1), 1, me.epoch, walks=walks)
+            found = await waiting_work.work_waits(connection, slot, timedelta(minutes=1), 1, me.epoch, marks=marks)
         return found.mine, found.aged, found.events is not None
 
     assert await look(ALL) == (False, False, False)
@@ -207,7 +208,14 @@ async def test_a_look_tells_what_waits_for_whom(scene: Scene) -> None:
     assert await look(None) == (False, True, False)
     await scene.sql(event, id=await scene.instance(me))
     assert await look(None) == (False, True, True)
-    assert await look(ALL, walks=False) == (False, False, False)
+    assert await look(ALL, marks=None) == (False, False, False)
+    async with scene.database.reading() as connection:
+        found = await waiting_work.work_waits(connection, ALL, timedelta(minutes=1), 1, me.epoch)
+    assert found.oldest_s is not None
+    assert found.events is not None
+    assert await look(ALL, marks=Marks(found.oldest_s, found.events)) == (True, True, True)
+    assert await look(ALL, marks=Marks(found.oldest_s + 1, found.events + 1)) == (True, False, False)
+    assert await look(ALL, marks=Marks(found.now_s, 0)) == (False, False, True)
 
 
 async def test_every_outcome_is_recorded_and_a_refused_command_is_kept_whole(scene: Scene) -> None:

@@ -218,19 +218,22 @@ async def test_a_worker_is_told_what_it_holds_what_waits_and_what_to_kill(scene:
     master, worker, other = await scene.master(), await scene.worker(), await scene.worker()
     instance = await scene.instance(master)
 
-    async def look() -> tuple[bool, bool]:
+    async def look(first: int = 0, *, runs: bool = True) -> tuple[bool, bool]:
         async with scene.database.reading() as connection:
-            waits = await task_claims.work_waits(connection, ["default"], worker.epoch)
+            waits = await task_claims.work_waits(connection, ["default"], worker.epoch, first=first, runs=runs)
         return waits.queued, waits.kills
 
     assert await look() == (False, False)
     await scene.queue(instance, 1, 2, master=master)
     await scene.queue(instance, 3, worker_group="gpu", master=master)
     assert await look() == (True, False)
+    assert await look(1) == await look(2) == (True, False)
+    assert await look(3) == await look(4) == (False, False), "the one that follows is of another group"
     claimed = await scene.claim(worker)
     assert await look() == (False, False)
     await scene.sql("UPDATE task_instance SET kill_requested = true WHERE task_code = 2")
-    assert await look() == (False, True)
+    assert await look() == await look(4) == (False, True)
+    assert await look(runs=False) == (False, False)
     async with scene.database.reading() as connection:
         to_kill = await task_claims.to_end(connection, worker.epoch)
         held = await task_claims.owned(connection, worker.epoch)

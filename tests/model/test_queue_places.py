@@ -97,6 +97,18 @@ def test_everything_is_searched_now_and_then_and_what_was_said_is_not_forgotten(
     assert places.begin(ALL_EVERY_S) == {MEDIUM: {"a": 7}}
 
 
+def test_a_claim_after_a_pause_searches_only_where_something_was_said() -> None:
+    """In the pause the polls have found nothing. If they had, they would have said so."""
+    places = knowing_nothing_waits()
+    places.note(said((MEDIUM, "a", 7)))
+    later_s = ALL_EVERY_S + 10
+    assert places.begin(later_s) == {MEDIUM: {"a": 7}}
+    places.end([])
+    places.begin(later_s + ALL_EVERY_S / 2)
+    places.end([])
+    assert places.begin(later_s + ALL_EVERY_S) is None, "it claims again and again"
+
+
 def test_what_is_said_during_a_claim_to_be_anywhere_stays_so() -> None:
     places = knowing_nothing_waits()
     places.note(said((MEDIUM, "a", 7)))

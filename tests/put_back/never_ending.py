@@ -163,8 +163,9 @@ NEVER_ENDING = (
         "a run whose owner has no row in `node` was never found",
         Patch(
             "sql/schema.sql",
-            "WHERE n.id = m.id AND n.kind = 'MASTER' AND n.state IN ('ALIVE', 'LEAVING')) IS NULL",
-            "WHERE n.id = m.id AND n.kind = 'MASTER' AND n.state IN ('FENCED', 'LEFT')) IS NOT NULL",
+            "SELECT m.id FROM unfinished_master m WHERE m.id IS NOT NULL\n        UNION ALL\n",
+            "SELECT m.id FROM unfinished_master m\n        WHERE (SELECT n.id FROM node n WHERE n.id = m.id"
+            " AND n.kind = 'MASTER' AND n.state IN ('FENCED', 'LEFT')) IS NOT NULL\n        UNION ALL\n",
             "lost owners found by their rows only",
         ),
         "tests/cluster/test_odd_owners.py::test_runs_in_every_state_of_every_owner_that_is_not_there_end",

@@ -18,6 +18,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from dao.postgres.errors import BadData, LockTaken
+from model.cluster.low_water import Horizon
 from model.cluster.nodes import NodeKind
 from model.definitions.triggers import TriggerSpec
 from model.errors import ShoalError, Unavailable, Unknown
@@ -90,6 +91,8 @@ class Server:
         self.swallowing: dict[str, Way] = {}
         """Processes whose links swallow just now."""
         self.sessions: dict[Session, None] = {}
+        self.numbered = 0
+        """How many there have been."""
         self.listeners: list[Any] = []
         self.frozen: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
         self.suspect_code = 0
@@ -158,6 +161,10 @@ class Server:
         for channel, payload in notes:
             self.note(channel, payload)
 
+    def horizon(self) -> Horizon:
+        """What a statement sees just now: whatever is open may write."""
+        return Horizon(min((each.number for each in self.sessions), default=self.numbered + 1), self.numbered + 1)
+
     def note(self, channel: str, payload: str = "") -> None:
         """Wake the listeners, but for those whose notification is lost."""
         for listener in self.listeners:
@@ -204,6 +211,7 @@ class Session(Transaction):
         self.opening: Callable[[], Awaitable[None]] | None = None
         """What goes before the first statement. In earnest the two are one round trip; here more may come between."""
         self.state = State.OPEN
+        self.number = server.numbered = server.numbered + 1
         self._answer: asyncio.Future[Any] | None = None
         self._statement = 0
         server.sessions[self] = None

@@ -21,7 +21,7 @@ FOUND: dict[str, tuple[int, str]] = {
     "fire_compare": (29, "I8: command"),
     "fire_once": (29, "I8: schedule"),
     "recover": (7, "I3: two open RECOVER"),
-    "failover": (12, "I3"),
+    "failover": (2, "I3"),
     "takeovers": (39, "I16"),
     "deaths": (25, "I10"),
     "barrier": (1, "I3"),
@@ -51,7 +51,7 @@ FOUND: dict[str, tuple[int, str]] = {
     "pools_held": (2, "I22"),
     "lease": (3, "I22"),
     "timed_again": (50, "I10"),
-    "reserved": (3, "I24"),
+    "reserved": (22, "I24"),
     "judged": (18, "I14"),
     "continued": (174, "I28"),
 }

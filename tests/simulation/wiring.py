@@ -40,7 +40,7 @@ from dao.postgres.listen import Listener
 from dao.postgres.notify import NODE
 from master.duties.loop import Duties
 from model.cluster.duties import DutyName, Step
-from model.cluster.low_water import LONG_S, Walks
+from model.cluster.low_water import LONG_S, REST_S, LowWater, Walks
 from model.cluster.nodes import Counted, ProcessIdentity
 from model.cluster.timing import Timing
 from node.overload import Overload
@@ -206,11 +206,25 @@ def _no_meter(*_: Any) -> None:
     """Nothing is measured, so no control group is looked for."""
 
 
-class _LongWalks(Walks):
+SHORTER_S = REST_S - 6.0
+"""A seed is not much longer than what follows when masters came or went, and nothing would be searched from marks."""
+
+
+class _ShortRests(Walks):
+    def rest(self, now_s: float) -> None:
+        super().rest(now_s - SHORTER_S)
+
+
+class _ShortRestsOfEvents(LowWater):
+    def rest(self, now_s: float) -> None:
+        super().rest(now_s - SHORTER_S)
+
+
+class _LongWalks(_ShortRests):
     """As beside a transaction that stays open for long."""
 
-    def took(self, took_s: float, now_s: float) -> None:
-        super().took(max(took_s, 2 * LONG_S), now_s)
+    def took(self, took_s: float, now_s: float, *, of_all: bool = True) -> None:
+        super().took(max(took_s, 2 * LONG_S), now_s, of_all=of_all)
 
 
 @cache
@@ -331,8 +345,8 @@ def _instead(world: World) -> list[tuple[object, Any]]:
         (uuid4, lambda: UUID(int=world.random.getrandbits(128))),
         (master.schedule_timer._timer, _timer),
     ]
-    if world.walks_are_long:
-        replaced.append((Walks, _LongWalks))
+    replaced.append((Walks, _LongWalks if world.walks_are_long else _ShortRests))
+    replaced.append((LowWater, _ShortRestsOfEvents))
     known = models()
     for name, function in _statements():
         if name in OF_THEIR_OWN:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from operator import itemgetter
 
 from dao.tasks.looks import InVain
-from dao.tasks.task_claims import ClaimedTask, Report, WorkWaits
+from dao.tasks.task_claims import FEW, ClaimedTask, Report, WorkWaits
 from model.choices import Priority
 from model.ids import Epoch, TaskInstanceId
 from model.runs.queue_places import Places
@@ -136,13 +136,22 @@ def owned(tx: Transaction, worker: Epoch) -> list[ClaimedTask]:
     return [claimed_task(tx, task) for task in _of_worker(tx, worker)]
 
 
-def work_waits(tx: Transaction, groups: Sequence[str], worker: Epoch, *, walks: bool = True) -> WorkWaits:
+def work_waits(
+    tx: Transaction,
+    groups: Sequence[str],
+    worker: Epoch,
+    *,
+    walks: bool = True,
+    first: int = 0,
+    runs: bool = True,
+) -> WorkWaits:
+    server = tx.server
     queued = [
-        task
-        for _, task in tx.scan(tx.server.tasks.unfinished)
-        if task.state is T.QUEUED and task.worker_group in groups
+        task for _, task in tx.scan(server.tasks.unfinished) if task.state is T.QUEUED and task.worker_group in groups
     ]
     for_pools = any(task.resources is not None for task in queued)
     streams = any(task.stream is not None and task.resources is None for task in queued)
-    plain, kills = any(task.is_plain for task in queued), bool(to_end(tx, worker))
-    return WorkWaits(walks and plain, for_pools, False, walks and kills, streams)
+    since = first if server.tasks.last_id < first + FEW else 0
+    plain = walks and any(task.is_plain for task in queued if task.id >= since)
+    kills = walks and runs and bool(to_end(tx, worker))
+    return WorkWaits(plain, for_pools, False, kills, streams, server.tasks.last_id, server.horizon())
