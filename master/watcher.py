@@ -114,7 +114,8 @@ class Watcher:
         wrong: dict[WorkflowInstanceId, str] = {}
         if may_compare:
             wrong |= dict.fromkeys(held.keys() - set(walked.ids), NOT_OURS)
-            wrong |= dict.fromkeys(set(walked.ids) - self._driver.runs.held().keys(), UNKNOWN)
+            known = self._driver.runs.held().keys() | self._driver.transactions.open.dropped()
+            wrong |= dict.fromkeys(set(walked.ids) - known, UNKNOWN)
             wrong |= self._still_unheard(unheard, held)
         return wrong | {each.id: each.missing for each in walked.stuck}, last
 

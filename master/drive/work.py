@@ -112,12 +112,14 @@ class Transactions:
         Raises what `Life.writing` raises, and `BadData` for an unexpected error too. `BadData` and `LockTaken` have the
         `suspects` of the work.
         """
-        with self.open.counted():
+        with self.open.counted() as dropped:
             return await self._plans.with_plans(
-                self._life.database, lambda plans: self._values.with_values(lambda: self._try(of, body, plans))
+                self._life.database, lambda plans: self._values.with_values(lambda: self._try(of, body, plans, dropped))
             )
 
-    async def _try(self, of: type[W], body: Callable[[W], Awaitable[R]], plans: Fetched) -> R:
+    async def _try(
+        self, of: type[W], body: Callable[[W], Awaitable[R]], plans: Fetched, dropped: set[WorkflowInstanceId]
+    ) -> R:
         work: W | None = None
         try:
             async with self._life.writing() as connection:
@@ -128,6 +130,7 @@ class Transactions:
         except BaseException as error:
             if work is not None:
                 self._runs.drop(work.touched)
+                dropped |= work.touched
                 if isinstance(error, BadData | LockTaken):
                     error.suspects = work.suspects
             raise
