@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 import threading
@@ -44,16 +45,21 @@ async def test_an_answer_does_not_wait_until_the_client_has_acknowledged_its_hea
 
 
 def _sockets_of_this_process() -> Iterator[socket.socket]:
-    """Copies of those that are connected."""
-    for descriptor in Path("/proc/self/fd").iterdir():
-        with suppress(OSError):
-            copy = socket.fromfd(int(descriptor.name), socket.AF_INET, socket.SOCK_STREAM)
-            try:
-                copy.getpeername()
-            except OSError:
-                copy.close()
-            else:
-                yield copy
+    """Copies of those that are connected by TCP."""
+    for descriptor in [each for each in Path("/proc/self/fd").iterdir() if each.is_socket()]:
+        copy = socket.socket(fileno=os.dup(int(descriptor.name)))
+        if copy.family == socket.AF_INET and copy.type == socket.SOCK_STREAM and _is_connected(copy):
+            yield copy
+        else:
+            copy.close()
+
+
+def _is_connected(one: socket.socket) -> bool:
+    try:
+        one.getpeername()
+    except OSError:
+        return False
+    return True
 
 
 async def test_an_answer_says_its_time_and_not_by_what_it_is_served() -> None:

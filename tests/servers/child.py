@@ -26,6 +26,7 @@ import psutil
 from tests.servers.warm import WarmProcess
 
 _REMOVE_WHEN_ORPHANED = 'cat > /dev/null; for _ in $(seq 100); do rm -rf -- "$0" && exit; sleep 0.1; done'
+_REMOVED_S_MAX = 30.0
 # Below the ports that the kernel gives to outgoing connections: a client that tries a stopped server again and again
 # would otherwise once in a while be connected to itself. Each process of a run has ports of its own: none is given to
 # another between the look and its use.
@@ -68,7 +69,13 @@ class PrivateFolder:
     def close(self) -> None:
         """Remove the folder now."""
         shutil.rmtree(self.path, ignore_errors=True)
-        self._watcher.communicate()
+        assert self._watcher.stdin is not None
+        self._watcher.stdin.close()
+        try:
+            self._watcher.wait(_REMOVED_S_MAX)
+        except subprocess.TimeoutExpired:  # a process that we have forked still has the other end of its standard input
+            os.killpg(self._watcher.pid, signal.SIGKILL)
+            self._watcher.wait()
 
 
 def _folder_in_memory(*, runs_programs: bool) -> str | None:
