@@ -117,8 +117,10 @@ class Database:
             pool_size=connections_max,
             max_overflow=0,
             pool_timeout=10,
+            pool_use_lifo=True,  # the one used last: its plans are made, and its server process is in the caches
             async_creator=lambda: self._admitted(connect),
         )
+        self._keeps_plans = keeps_plans
         self._announcer = announcer_on(self.reading) if announces_together else None
         self._measures = measures or Measures()
         self._connections_max = connections_max
@@ -149,6 +151,8 @@ class Database:
 
     async def _admitted(self, connect: Callable[[], Awaitable[Connection]]) -> Connection:
         connection = await connect()
+        if self._keeps_plans:
+            connection.prepare_threshold = 0  # at the first execution: it costs no more than to plan it for once
         try:
             self.admits(connection.timeline)
         except Unavailable:

@@ -101,3 +101,26 @@ async def test_what_is_given_back_while_the_others_are_closed_is_closed_too(scen
             await eventually(lambda: scene.sql(OURS), until=[0])
     finally:
         gc.enable()
+
+
+async def test_a_node_plans_each_statement_once_at_its_first_execution(scene: Scene) -> None:
+    pool = Database(scene.database.url, application_name="shoal-idle", keeps_plans=True)
+    async with pool.reading() as connection:
+        await connection.execute(text("SELECT 1 AS once"))
+        kept = await connection.execute(text("SELECT statement FROM pg_prepared_statements ORDER BY prepare_time"))
+        assert kept.scalars().all()[0] == "SELECT 1 AS once"
+    await pool.close()
+
+
+async def test_one_use_after_the_other_is_of_one_connection_which_has_its_plans(scene: Scene) -> None:
+    pool = Database(scene.database.url, application_name="shoal-idle")
+    pid = text("SELECT pg_backend_pid()")
+    async with pool.reading() as back_last, pool.reading() as back_first:
+        last = (await back_last.execute(pid)).scalar_one()
+        assert (await back_first.execute(pid)).scalar_one() != last
+    used = []
+    for _ in range(4):
+        async with pool.reading() as connection:
+            used.append((await connection.execute(pid)).scalar_one())
+    assert set(used) == {last}
+    await pool.close()
