@@ -92,6 +92,7 @@ class Driver:
         self._batch = AdaptiveBatch(batch_max)
         self.low_water = LowWater()
         """Of the events for this master."""
+        self._waking: asyncio.TimerHandle | None = None
         self._reload: int | None = None
         """Set if all is to be read again: how many outcomes had been unknown by then."""
         self._again: set[WorkflowInstanceId] = set()
@@ -260,8 +261,11 @@ class Driver:
         events = await task_events.consume(
             work.connection, self._me.epoch, size, without=without, only=only, first=first
         )
-        if first and not events and not self.low_water.is_used:  # who woke us may mean one with an old id
-            events = await task_events.consume(work.connection, self._me.epoch, size, without=without)
+        if first and not events and not self.low_water.is_used:  # the wake may mean one with an old id
+            if wait_s := self.low_water.searches_all_in_s(boottime_s()):
+                self._wake_in(wait_s)
+            else:
+                events = await task_events.consume(work.connection, self._me.epoch, size, without=without)
         metrics.event_delay_seconds.observe_all(
             [event.age_s for event in events if event.age_s is not None and isinstance(event.what, AttemptEnd)]
         )
@@ -281,6 +285,11 @@ class Driver:
             await workflow_instances.reset_takeovers(work.connection, list(progressed), self._me.epoch)
             work.writes.progressed |= progressed
         return len(events), events[-1].id if events and only is None else 0, unreadable
+
+    def _wake_in(self, wait_s: float) -> None:
+        loop = asyncio.get_running_loop()
+        if self._waking is None or self._waking.when() <= loop.time():
+            self._waking = loop.call_later(wait_s, self.wake.set)
 
     async def _restore_missing(self) -> None:
         """Make memory match the rows: restore what is ours and unknown, drop what is known and not ours."""

@@ -26,6 +26,8 @@ PAUSE = 10
 """A long walk is followed by a pause of this many times its duration."""
 ALL_EVERY_S = 30.0
 """How often a look searches from the first ids, though it has marks."""
+UNFOUND_EVERY_S = 1.0
+"""How often a queue is searched from the first id because something was announced and is not above the mark."""
 
 Given = TypeVar("Given")
 
@@ -73,6 +75,7 @@ class LowWater:
         self._taken: deque[tuple[float, int]] = deque()
         """When everything visible up to which id had been taken, of the last second."""
         self._rests_until_s = 0.0
+        self._unfound_s = 0.0
 
     def first(self, now_s: float) -> int:
         """The id from which to search."""
@@ -81,6 +84,13 @@ class LowWater:
         if now_s < self._rests_until_s:
             return 0
         return max(self._mark, self.settled) if self.is_used else self.settled
+
+    def searches_all_in_s(self, now_s: float) -> float:
+        """In how many seconds to search from the first id, after a search from the mark found nothing; 0 = now."""
+        if now_s < self._unfound_s:
+            return self._unfound_s - now_s
+        self._unfound_s = now_s + UNFOUND_EVERY_S
+        return 0.0
 
     def took(self, last: int, now_s: float) -> None:
         """Everything visible up to this id was taken, and that was committed."""

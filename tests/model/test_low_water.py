@@ -13,6 +13,7 @@ from model.cluster.low_water import (
     LONG_S,
     PAUSE,
     REST_S,
+    UNFOUND_EVERY_S,
     Horizon,
     LowWater,
     MarkOfQueue,
@@ -202,3 +203,9 @@ def test_the_mark_of_a_queue_rises_only_while_nothing_waits() -> None:
     assert mark.now == 90
     mark.looked(found=True, given=200, horizon=Horizon(9, 9), times_s=(26, 26))
     assert mark.now == 90
+
+
+def test_what_is_announced_and_not_found_is_searched_everywhere_once_a_second(mark: LowWater) -> None:
+    assert mark.searches_all_in_s(10.0) == 0
+    assert mark.searches_all_in_s(10.0 + UNFOUND_EVERY_S / 4) == pytest.approx(UNFOUND_EVERY_S * 3 / 4)
+    assert mark.searches_all_in_s(10.0 + UNFOUND_EVERY_S) == 0
