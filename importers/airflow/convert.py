@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import PurePath
 from typing import Any
 
 from importers import documents
@@ -24,12 +23,6 @@ from importers.report import Report
 from service.workflows.workflow_file import TaskTypes
 
 _PULL = re.compile(r"xcom_pull\(([^)]*)\)")
-_NAME_OF_FILE = re.compile(
-    r"(?:\w+\.)?Path\(__file__\)\.stem"
-    r"|(?:os\.path\.)?basename\(__file__\)"
-    r"(?:\.replace\('\.py', ''\)|\[:-3\]|\.split\('\.'\)\[0\]|\.removesuffix\('\.py'\))"
-    r"|(?:os\.path\.)?splitext\((?:os\.path\.)?basename\(__file__\)\)\[0\]"
-)
 _QUOTED = r"['\"]([^'\"]+)['\"]"
 
 
@@ -94,13 +87,10 @@ def import_dags(
 def _flow(
     dag: Dag, reader: Reader, file: str, report: Report, passwords: Passwords, parents: Mapping[Dag, Dag]
 ) -> Flow:
-    written = dag.given.get("dag_id")
-    if is_file := isinstance(written, Unknown) and _NAME_OF_FILE.fullmatch(written.text) is not None:
-        dag.given["dag_id"] = PurePath(file).stem
     name = workflow_name(dag.id or f"dag_of_line_{dag.line}")
     about = report.about(file, dag.id or name)
     about.begin("a workflow")
-    if is_file:
+    if dag.is_named_by_file:
         about.changed("dag_id", f"line {dag.line}: it is named after its file, as it was at the import")
     if not dag.id:
         about.todo("dag_id", f"line {dag.line}: its dag_id is not known; name it")
