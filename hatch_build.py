@@ -3,6 +3,8 @@
 In the repository the layers are top-level packages (`model`, `dao`, `worker` ...). Such names must not get into a
 site-packages that other packages share. `sources` in pyproject.toml moves the files; this hook rewrites what names a
 module of ours: imports, `files("...")`, `import_module("...")` and entry points. An editable install is left alone.
+
+The wheel `shoal-model` (sdk/rules) has the same, of some modules and of all that they import, below `shoal_model/`.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ class BelowShoal(BuildHookInterface[Any]):
 
     def dependencies(self) -> list[str]:
         """What the build needs: Node, if the page is not built yet."""
-        if Path(self.root, PAGE).exists():
+        if Path(self.root, PAGE).exists() or "modules" in self.config:
             return []
         return Path(self.root, "ui", "node.in").read_text("utf-8").split()
 
@@ -36,6 +38,9 @@ class BelowShoal(BuildHookInterface[Any]):
         """Called before each build. Raises `SyntaxError` for an import that cannot be rewritten, `CalledProcessError`
         if the web page cannot be built."""
         if version != "standard":
+            return
+        if "modules" in self.config:
+            self._take(build_data)
             return
         if not Path(self.root, PAGE).exists():
             subprocess.run([sys.executable, str(Path(self.root, "ui", "page.py")), "require"], check=True)
@@ -53,42 +58,81 @@ class BelowShoal(BuildHookInterface[Any]):
         for group in self.metadata.core.entry_points.values():
             group.update({name: f"{HOME}.{target}" for name, target in group.items() if _top(target) in moved})
 
+    def _take(self, build_data: dict[str, Any]) -> None:
+        """Give hatchling the rewritten copies of modules of the repository, with what they import."""
+        tree, home = Path(self.root, self.config["path"]).resolve().parent, self.config["home"]
+        self._copies = TemporaryDirectory(prefix="shoal-wheel-")
+        found = closure(tree, self.config["modules"])
+        moved = {_top(each) for each in found}
+        taken = {f"{home}/__init__.py": b""}
+        for name, path in found.items():
+            taken[f"{home}/{path.relative_to(tree)}"] = below_shoal(path.read_bytes(), moved, name, home)
+        for number, (place, source) in enumerate(taken.items()):
+            copy = Path(self._copies.name, f"{number}.py")
+            copy.write_bytes(source)
+            build_data["force_include"][str(copy)] = place
+
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
         """Called after each build."""
         if version == "standard":
             self._copies.cleanup()
 
 
-def below_shoal(source: bytes, moved: set[str], name: str) -> bytes:
+def closure(tree: Path, modules: list[str]) -> dict[str, Path]:
+    """The modules of a tree by their names: these, their packages, and what they import when they run."""
+    found: dict[str, Path] = {}
+    todo = list(modules)
+    while todo:
+        name = todo.pop()
+        place = tree.joinpath(*name.split("."))
+        path = place.with_suffix(".py") if place.with_suffix(".py").is_file() else place / "__init__.py"
+        if name in found or not path.is_file():
+            continue
+        found[name] = path
+        todo += [name.rpartition(".")[0]] if "." in name else []
+        parsed = ast.parse(path.read_bytes())
+        for_types = [each for each in ast.walk(parsed) if isinstance(each, ast.If) and _is_for_types(each)]
+        unused = {id(each) for block in for_types for each in ast.walk(block)}
+        for node in ast.walk(parsed):
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level and id(node) not in unused:
+                todo += [node.module, *(f"{node.module}.{each.name}" for each in node.names)]
+    return found
+
+
+def _is_for_types(node: ast.If) -> bool:
+    return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def below_shoal(source: bytes, moved: set[str], name: str, home: str = HOME) -> bytes:
     """A module's source, with the packages `moved` named as `shoal.model` and so on; its lines stay where they are.
 
     Raises:
         SyntaxError: `import model.names` binds `model`, which would be another object then.
     """
     lines = source.splitlines(keepends=True)
-    for line, column, old, new in sorted(_changes(ast.parse(source), moved, name), reverse=True):
+    for line, column, old, new in sorted(_changes(ast.parse(source), moved, name, home), reverse=True):
         text = lines[line - 1]
         assert text[column:].startswith(old), f"{name}:{line}: {text!r}"
         lines[line - 1] = text[:column] + new + text[column + len(old) :]
     return b"".join(lines)
 
 
-def _changes(tree: ast.Module, moved: set[str], name: str) -> Iterator[tuple[int, int, bytes, bytes]]:
+def _changes(tree: ast.Module, moved: set[str], name: str, home: str) -> Iterator[tuple[int, int, bytes, bytes]]:
     """Line, column in bytes, the bytes there and those that replace them."""
     for node in ast.walk(tree):
         match node:
             case ast.ImportFrom(str(module), _, 0) if _top(module) in moved:
-                yield node.lineno, node.col_offset, b"from ", f"from {HOME}.".encode()
+                yield node.lineno, node.col_offset, b"from ", f"from {home}.".encode()
             case ast.Import(names) if any(_top(alias.name) in moved for alias in names):
                 if len(names) > 1 or "." in names[0].name:
                     why = "the wheel cannot contain it: write `from package import module`"
                     raise SyntaxError(why, (name, node.lineno, node.col_offset + 1, ast.unparse(node)))
-                yield node.lineno, node.col_offset, b"import ", f"from {HOME} import ".encode()
+                yield node.lineno, node.col_offset, b"import ", f"from {home} import ".encode()
             case ast.Call(ast.Name(called) | ast.Attribute(_, called), [ast.Constant(str(module)) as text, *_]) if (
                 called in NAMES_A_MODULE and _top(module) in moved
             ):
                 quoted = f'"{module}"'.encode()
-                yield text.lineno, text.col_offset, quoted, f'"{HOME}.{module}"'.encode()
+                yield text.lineno, text.col_offset, quoted, f'"{home}.{module}"'.encode()
 
 
 def _top(name: str) -> str:

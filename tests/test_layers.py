@@ -255,6 +255,7 @@ SQL = re.compile(
     re.DOTALL,
 )
 SQL_ELSEWHERE = {
+    "importers/airflow/checks.py": "writes the statement of an imported task, which runs on a data source",
     "shoal/embedded/cluster.py": "makes the role and the database: `dao/` needs a database to connect to",
 }
 """Module -> why it has a statement of its own."""

@@ -254,6 +254,49 @@ def test_it_runs_a_cluster_and_a_plug_in_where_all_its_old_names_are_taken(envir
     }
 
 
+FLOW = """
+from shoal_sdk import branch, flow, shell, task
+from shoal_sdk.testing import simulate
+
+@task
+def load(day: str) -> int:
+    return len(day)
+
+@flow
+def daily(day: str = "2026-01-31") -> int:
+    loaded = load(day)
+    branch(loaded > 3, then=shell("many", "true"), otherwise=shell("few", "true"))
+    return loaded
+
+print(sorted(simulate(daily, at="2026-01-31 05:00", results={"load": 7}).states().items()))
+"""
+
+
+def test_the_wheel_of_the_rules_simulates_a_flow_without_shoal(tmp_path: Path) -> None:
+    """It has rules alone: what a master does with a database, a registry or a file is not in it."""
+    made = Environment(tmp_path)
+    sdk, rules = (build(ROOT / folder, tmp_path / folder.replace("/", "_"), "wheel") for folder in ("sdk", "sdk/rules"))
+    made.install(sdk)
+    made.install(rules)
+    (made.packages / "libraries.pth").write_text("\n".join([path for path in sys.path if path.endswith("-packages")]))
+    (made.here / "flows.py").write_text(FLOW)
+    command = [made.venv / "bin/python", "flows.py"]
+    done = subprocess.run(command, cwd=made.here, env=made.variables, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[('branch', 'SUCCESS'), ('few', 'SKIPPED'), ('load', 'SUCCESS'), ('many', 'SUCCESS')]\n"
+    inside = contents(rules)
+    assert {name.partition("/")[0] for name in inside} == {"shoal_model", f"{contents_name(rules)}.dist-info"}
+    imported = set()
+    for name, source in inside.items():
+        for node in ast.walk(ast.parse(source)) if name.endswith(".py") else ():
+            if isinstance(node, ast.ImportFrom | ast.Import):
+                named = [each.name for each in node.names] if isinstance(node, ast.Import) else [str(node.module)]
+                imported |= {each.partition(".")[0] for each in named}
+    asked = {"annotated_types", "cel", "cronsim", "pydantic", "pydantic_core"}
+    assert imported - sys.stdlib_module_names <= asked | {"shoal_model"}
+    assert not imported & {"asyncio", "socket", "subprocess", "urllib.request"}
+
+
 @pytest.mark.soak  # the test above does most of it in a third of the time
 def test_the_demo_runs_from_it(environment: Environment) -> None:
     said = environment.shoal("demo", "--commands", "10", "--seconds", "5", "--json", within_s=150)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import json
 from itertools import combinations
 from typing import Any
 
 from importers.airflow import python_tasks
 from importers.airflow.flow import Args
-from importers.airflow.values import Operator
+from importers.airflow.values import Dotted, Operator
 from importers.draft import Draft
+from model.errors import Refused
 
 CHOICES_MAX = 4
 """Of so many tasks each combination is a case of a SWITCH."""
@@ -40,6 +42,37 @@ def short_circuit(args: Args) -> None:
     if not args.flag("ignore_downstream_trigger_rules", True):
         args.draft.about.changed("ignore_downstream_trigger_rules", "later tasks follow their own start rules")
     _gate(args, [{"when": f"${{{args.draft.name}.goes_on}} == true", "then": names}])
+
+
+def day_of_week(args: Args) -> None:
+    """The day of the run chooses."""
+    days, day = days_of(args), day_of(args)
+    cases = []
+    for name, no in (("follow_task_ids_if_true", ""), ("follow_task_ids_if_false", "!")):
+        ids = args.texts(name)
+        after = [args.flow.names[each] for each in args.flow.after(args.operator) if each.id in ids]
+        if after:
+            cases.append({"when": f'{no}("${{day}}" in {json.dumps(days)})', "then": after})
+    if not cases:
+        raise Refused("which tasks it chooses is not known; write a SWITCH")
+    args.draft.fields["local_params"] = {"day": day or "$[EEEE]"}
+    if not day:
+        args.draft.about.changed("use_task_logical_date", "the day is that of the run, there that on which it runs")
+    args.draft.type, args.draft.params = "SWITCH", {"cases": cases}
+
+
+def days_of(args: Args) -> list[str]:
+    """The days of the week that a task names, such as Monday."""
+    given = args.known("week_day", [])
+    listed = given if isinstance(given, list | tuple | set) else [given]
+    return [(each.name if isinstance(each, Dotted) else str(each)).capitalize() for each in listed]
+
+
+def day_of(args: Args) -> str:
+    """The expression for the day of the logical date, if a task goes by that; else empty: by the clock."""
+    is_logical = args.flag("use_task_logical_date") or args.flag("use_task_execution_day")
+    args.irrelevant("use_task_logical_date", "use_task_execution_day")
+    return args.flow.templates.logical("EEEE") if is_logical else ""
 
 
 def _gate(args: Args, cases: list[dict[str, Any]]) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from importers.airflow.templates import NoText, is_path
+from importers.airflow.dates import NoText
+from importers.airflow.templates import is_path
 
 _MOMENT = '''\
 def _moment(text):
@@ -29,19 +30,29 @@ class _Instance:
         return _PULLED[task_ids, key]
 '''
 _RUN = '''\
+def _tree(text):
+    """A value of conf: a list or mapping, or a text as it is."""
+    from json import loads
+
+    return loads(text) if text[:1] in "[{{" and text[-1:] in "]}}" else text
+
+
 class _Run:
     """What the function asks of its run."""
 
     run_id = {run_id}
-    conf = {{name: value for name, value in {conf}.items() if value}}
+    run_type = {run_type}
+    conf = {{name: _tree(value) for name, value in {conf}.items() if value}}
 '''
 _TEXTS = ("ds", "ds_nodash", "ts", "ts_nodash", "data_interval_start", "data_interval_end", "logical_date",
           "execution_date", "next_ds", "yesterday_ds", "tomorrow_ds", "run_id", "task_instance_key_str",
-          "next_ds_nodash", "yesterday_ds_nodash", "tomorrow_ds_nodash")  # fmt: skip
-_MOMENTS = ("data_interval_start", "data_interval_end", "logical_date", "execution_date")
+          "next_ds_nodash", "yesterday_ds_nodash", "tomorrow_ds_nodash", "prev_ds", "prev_ds_nodash",
+          "prev_execution_date", "next_execution_date")  # fmt: skip
+_MOMENTS = ("data_interval_start", "data_interval_end", "logical_date", "execution_date",
+            "prev_execution_date", "next_execution_date")  # fmt: skip
 _INSTANCES = ("ti", "task_instance")
 _OBJECTS = ("dag", "task", "conf", "macros", "var", "conn", "inlets", "outlets", "inlet_events",
-            "outlet_events", "prev_ds", "prev_execution_date", "next_execution_date", "prev_start_date_success",
+            "outlet_events", "prev_start_date_success",
             "prev_data_interval_start_success", "prev_data_interval_end_success", "triggering_asset_events",
             "triggering_dataset_events", "test_mode")  # fmt: skip
 """What Airflow's context has besides, and nothing here."""
@@ -149,7 +160,7 @@ class Context:
                     self._results[task, key or "return_value"] = found
 
     def _run(self, node: ast.FunctionDef) -> None:
-        foreign = _attributes_of(node, "dag_run") - {"conf", "run_id"}
+        foreign = _attributes_of(node, "dag_run") - {"conf", "run_id", "run_type"}
         self.problems += [f"it uses dag_run.{each}" for each in sorted(foreign)]
         entries: dict[str, str] = {}
         for key in _conf_keys(node):
@@ -158,10 +169,14 @@ class Context:
             else:
                 entries[key] = self.expression(f"dag_run.conf {key}", f"{{{{ dag_run.conf.get({key!r}, '') }}}}")
         listed = ", ".join(f"{key!r}: {text}" for key, text in entries.items())
-        run_id = self.expression("run_id", "{{ run_id }}") if "run_id" in _attributes_of(node, "dag_run") else None
-        self._texts[_RUN.format(conf=f"{{{listed}}}", run_id=run_id)] = None
+        asked = _attributes_of(node, "dag_run")
+        said = {name: self.expression(name, f"{{{{ dag_run.{name} }}}}") if name in asked else None
+                for name in ("run_id", "run_type")}  # fmt: skip
+        self._texts[_RUN.format(conf=f"{{{listed}}}", **said)] = None
         if entries:
-            self.notes.append(f"what dag_run.conf has of {', '.join(entries)} are parameters here, and always texts")
+            self.notes.append(
+                f"what dag_run.conf has of {', '.join(entries)} are parameters here: texts, lists or mappings"
+            )
 
     def _pushed(self, node: ast.FunctionDef) -> None:
         for each in ast.walk(node):

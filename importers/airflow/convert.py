@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import PurePath
 from typing import Any
 
 from importers import documents
@@ -24,12 +23,6 @@ from importers.report import Report
 from service.workflows.workflow_file import TaskTypes
 
 _PULL = re.compile(r"xcom_pull\(([^)]*)\)")
-_NAME_OF_FILE = re.compile(
-    r"(?:\w+\.)?Path\(__file__\)\.stem"
-    r"|(?:os\.path\.)?basename\(__file__\)"
-    r"(?:\.replace\('\.py', ''\)|\[:-3\]|\.split\('\.'\)\[0\]|\.removesuffix\('\.py'\))"
-    r"|(?:os\.path\.)?splitext\((?:os\.path\.)?basename\(__file__\)\)\[0\]"
-)
 _QUOTED = r"['\"]([^'\"]+)['\"]"
 
 
@@ -94,13 +87,10 @@ def import_dags(
 def _flow(
     dag: Dag, reader: Reader, file: str, report: Report, passwords: Passwords, parents: Mapping[Dag, Dag]
 ) -> Flow:
-    written = dag.given.get("dag_id")
-    if is_file := isinstance(written, Unknown) and _NAME_OF_FILE.fullmatch(written.text) is not None:
-        dag.given["dag_id"] = PurePath(file).stem
     name = workflow_name(dag.id or f"dag_of_line_{dag.line}")
     about = report.about(file, dag.id or name)
     about.begin("a workflow")
-    if is_file:
+    if dag.is_named_by_file:
         about.changed("dag_id", f"line {dag.line}: it is named after its file, as it was at the import")
     if not dag.id:
         about.todo("dag_id", f"line {dag.line}: its dag_id is not known; name it")
@@ -127,7 +117,7 @@ def _flow(
     if top is not dag:  # only its parent starts it
         dag.given |= dict.fromkeys(schedules.SCHEDULES)
     by_id = {operator.id: name for operator, name in names.items()}
-    templates = Templates(intervals, dag.id, by_id.get)
+    templates = Templates(intervals, dag.id, by_id.get, schedules.step_of(top), schedules.zone_of(top))
     flow = Flow(dag, reader, name, about, templates, passwords, names)
     flow.pulled = set(_pulled(flow))
     tasks.drafts_of(flow, passwords)
@@ -152,6 +142,10 @@ def _content(flow: Flow, options: Options) -> dict[str, Any]:
     if flow.templates.uses_days:
         _say_of_days(flow, is_third)
     _variables(flow)
+    if flow.templates.uses_run_type:
+        flow.params["run_type"] = "manual"
+        for schedule in flow.fields.get("schedules", ()):
+            schedule["params"] = {"run_type": "scheduled"}
     hidden = Hidden(flow.passwords)
     listed = [hidden.without(draft.content()) for draft in _in_order(flow)]
     params = hidden.without(flow.params)
@@ -205,11 +199,16 @@ def _variables(flow: Flow) -> None:
                 "Variable",
                 f'the variable "{name}" is a parameter; give it to the project: shoal project set {name}=VALUE',
             )
+    for name in sorted(flow.templates.params & flow.params.keys() & flow.templates.defaults.keys()):
+        declared, default = flow.params[name], flow.templates.defaults[name]
+        if str(declared.get("value") if isinstance(declared, dict) else declared) != default:
+            sentence = f'where no start gives "{name}", it is what params say, and not the default {default} of get()'
+            flow.about.changed("params", sentence)
     for name in sorted(flow.templates.params - flow.params.keys()):
         if (default := flow.templates.defaults.get(name)) is not None:
             flow.params[name] = default
             continue
-        flow.params[name] = {"type": "VARCHAR", "required": True}
+        flow.params[name] = {"type": "JSON" if name in flow.templates.trees else "VARCHAR", "required": True}
         say = flow.about.todo if flow.dag.is_group else flow.about.changed
         say("params", f'the parameter "{name}" has no default; a start must give it')
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from importers.airflow.dates import NoText
 from importers.airflow.reader import Reader
-from importers.airflow.templates import NoText, Templates
+from importers.airflow.templates import Templates
 from importers.airflow.values import Dag, Dotted, Function, Group, Operator, Output, Unknown
 from importers.draft import Draft
 from importers.passwords import Passwords

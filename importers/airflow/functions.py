@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from importers.airflow.context import Context
+from importers.airflow.dates import NoText
 from importers.airflow.reader import Reader
 from importers.airflow.shims import shims_of
 from importers.airflow.sources import foreign_modules, is_of_airflow, needed, source
-from importers.airflow.templates import NoText, parameter_name
+from importers.airflow.templates import parameter_name
 from importers.airflow.values import Function, Group, Operator, Output, Unknown
 
 GIVES = '''\

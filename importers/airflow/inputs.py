@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import PurePath
+
 from importers.airflow import containers, serialized
 from importers.airflow.reader import Reader
-from importers.airflow.values import Dag
+from importers.airflow.values import Dag, Unknown
 from importers.passwords import Passwords
 from importers.report import Report
 from model.errors import Refused
 
 FORM = "DAG file"
+_NAME_OF_FILE = re.compile(
+    r"(?:\w+\.)?Path\(__file__\)\.stem"
+    r"|(?:os\.path\.)?basename\(__file__\)"
+    r"(?:\.replace\('\.py', ''\)|\[:-3\]|\.split\('\.'\)\[0\]|\.removesuffix\('\.py'\))"
+    r"|(?:os\.path\.)?splitext\((?:os\.path\.)?basename\(__file__\)\)\[0\]"
+)
 
 
 class Inputs:
@@ -31,6 +40,8 @@ class Inputs:
             reader = Reader(text)
             self.passwords.learn(text, set(containers.names_of_secrets(reader.tree)))
             found = reader.read()
+            for dag in found:
+                _named(dag, file)
         except (SyntaxError, ValueError, RecursionError) as error:
             self.passwords.learn(text)
             about.refuse(f"it cannot be read as Python: {error}")
@@ -72,3 +83,10 @@ class Inputs:
                 why = "".join(f"; line {line}: {sentence}" for line, sentence in reader.early)
                 only = "one that other files make is imported with these only"
                 self.report.about(file).refuse(f"no DAG was found in it; {only}{why}")
+
+
+def _named(dag: Dag, file: str) -> None:
+    """Give a DAG that is named after its file its name."""
+    written = dag.given.get("dag_id")
+    if isinstance(written, Unknown) and _NAME_OF_FILE.fullmatch(written.text) is not None:
+        dag.given["dag_id"], dag.is_named_by_file = PurePath(file).stem, True

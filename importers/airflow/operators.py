@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from shlex import quote
 from typing import Any
 
-from importers.airflow import branches, containers, other_dags, python_tasks, responses, sensors
+from importers.airflow import branches, checks, containers, mail, other_dags, python_tasks, remote, responses, sensors
 from importers.airflow.flow import Args, in_quotes, shown
 from importers.airflow.templates import parameter_name
-from importers.airflow.values import Dotted, Label, Unknown
+from importers.airflow.values import Label, Unknown
 from importers.table_names import with_names
 from model.errors import Refused
 from worker.statements.grammar import MYSQL, POSTGRES, SQLITE, STANDARD
@@ -198,23 +197,6 @@ def _http_sensor(args: Args) -> None:
     args.irrelevant("extra_options", "response_error_codes_allowlist")
 
 
-def _day_of_week(args: Args) -> None:
-    given = args.known("week_day", [])
-    listed = given if isinstance(given, list | tuple | set) else [given]
-    days = [(each.name if isinstance(each, Dotted) else str(each)).capitalize() for each in listed]
-    is_logical = args.flag("use_task_logical_date") or args.flag("use_task_execution_day")
-    day = args.flow.templates.logical("EEEE") if is_logical else "$[EEEE]"
-    args.irrelevant("use_task_logical_date", "use_task_execution_day")
-    cases = []
-    for name, no in (("follow_task_ids_if_true", ""), ("follow_task_ids_if_false", "!")):
-        ids = args.texts(name)
-        after = [args.flow.names[each] for each in args.flow.after(args.operator) if each.id in ids]
-        if after:
-            cases.append({"when": f'{no}("${{day}}" in {json.dumps(days)})', "then": after})
-    args.draft.fields["local_params"] = {"day": day}
-    args.draft.type, args.draft.params = "SWITCH", {"cases": cases}
-
-
 def _spark(args: Args) -> None:
     params: dict[str, Any] = {"application": args.text("application")}
     if given := args.mapping("conf"):
@@ -263,7 +245,7 @@ OPERATORS: dict[str, Convert] = {
         ("BranchPythonOperator", "BranchPythonVirtualenvOperator", "BranchExternalPythonOperator", "@task.branch",
          "@task.branch_virtualenv", "@task.branch_external_python"), branches.branch
     ),
-    "BranchDayOfWeekOperator": _day_of_week,
+    "BranchDayOfWeekOperator": branches.day_of_week,
     **dict.fromkeys(("ShortCircuitOperator", "@task.short_circuit"), branches.short_circuit),
     "LatestOnlyOperator": _latest,
     **dict.fromkeys(_SQL_CONNECTIONS, _sql),
@@ -284,6 +266,11 @@ OPERATORS: dict[str, Convert] = {
     **dict.fromkeys(
         ("KubernetesPodOperator", "GKEStartPodOperator", "GKEPodOperator", "EksPodOperator"), containers.pod
     ),
+    **dict.fromkeys(("DateTimeSensor", "DateTimeSensorAsync"), sensors.date_time),
+    "DayOfWeekSensor": sensors.day_of_week,
+    **dict.fromkeys(checks.KINDS, checks.check),
+    "EmailOperator": mail.email,
+    "SSHOperator": remote.ssh,
     "SparkSubmitOperator": _spark,
     "DockerOperator": containers.docker,
 }  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import product
+from itertools import count, product
 from typing import TYPE_CHECKING, Any
 
 from importers.airflow import placing
@@ -96,11 +96,15 @@ def _group_of_run(reader: Reader, node: ast.Call, function: Function, over: Any)
         or not all(isinstance(each, Operator | Output) for each in lists.values())
     ):
         return None
-    name = str(function.given.get("group_id", function.node.name))
+    written = str(function.given.get("group_id", function.node.name))
+    outer = f"{reader.groups[-1].prefix}." if reader.groups and reader.groups[-1].prefix else ""
+    taken = {each.id for each in whole.tasks}
+    numbered = (f"{written}__{number}" if number else written for number in count())
+    name = next(each for each in numbered if outer + each not in taken)
     defaults = whole.given.get("default_args")
     kept = {key: each for key, each in defaults.items() if key not in _OF_RUNS} if isinstance(defaults, dict) else {}
     params = {key: Parameter(None, {"type": ["string", "null"]}) for key in lists}
-    given = {"dag_id": f"{whole.id}.{name}", "start_date": whole.given.get("start_date"), "default_args": kept}
+    given = {"dag_id": f"{whole.id}.{outer}{name}", "start_date": whole.given.get("start_date"), "default_args": kept}
     child = Dag({**given, "params": params}, node.lineno, is_group=True)
     reader.dags.append(child)
     arguments = _by_name(reader, function, [], {**function.partial, **{key: Output(ITEM, key) for key in lists}})

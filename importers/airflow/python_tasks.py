@@ -9,10 +9,11 @@ from typing import Any
 
 from importers.airflow import responses
 from importers.airflow.calls import variable
+from importers.airflow.dates import NoText
 from importers.airflow.flow import Args, shown
 from importers.airflow.functions import GIVES, SKIP, VALUE, Script, as_python, pushes, script_of
 from importers.airflow.shims import POKE
-from importers.airflow.templates import NoText, parameter_name
+from importers.airflow.templates import parameter_name
 from importers.airflow.values import ITEM, Dotted, Function, Operator, Output, Parameter
 from model.errors import Refused
 

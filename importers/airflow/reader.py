@@ -78,6 +78,8 @@ class Reader:
         self.homeless: list[Operator] = []
         doc = ast.get_docstring(self.tree, clean=False)
         self._scopes: list[dict[str, Any]] = [{"__name__": "imported", "TYPE_CHECKING": False, "__doc__": doc}]
+        self._found: set[str] = set()
+        """What it imports if that is there: then it counts as true."""
         self._depth = 0
         self._left = ROUNDS_MAX
 
@@ -148,7 +150,10 @@ class Reader:
                 self._bind(node.name, definitions.class_of(self, node))
             case ast.Return(value):
                 raise Returned(None if value is None else self.value(value))
-            case ast.Try(body, _, orelse, finalbody):
+            case ast.Try(body, handlers, orelse, finalbody):
+                if any("ImportError" in ast.unparse(each.type) for each in handlers if each.type is not None):
+                    self._found |= {f"{each.module}.{name.name}" for each in body if isinstance(each, ast.ImportFrom)
+                                    for name in each.names}  # fmt: skip
                 self._all([*body, *orelse, *finalbody])
             case ast.While() | ast.Match():
                 word = "while loop" if isinstance(node, ast.While) else "match"
@@ -276,6 +281,8 @@ class Reader:
         """Whether a value counts as true; None if that is not known."""
         if value == Dotted("typing.TYPE_CHECKING"):
             return False
+        if isinstance(value, Dotted) and value.path in self._found:
+            return True
         return None if isinstance(value, Unknown | Output | Dotted) or self.is_told(value) else bool(value)
 
     def note(self, line: int, sentence: str) -> None:

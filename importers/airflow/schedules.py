@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import available_timezones
 
+from importers.airflow.dates import Step
 from importers.airflow.flow import Flow, shown
 from importers.airflow.values import Dag, Datasets, Timetable, Unknown
 from model.errors import Refused
@@ -15,6 +16,17 @@ from model.time.cron import Cron
 _PRESETS = {"@quarterly": "0 0 1 */3 *", "@annually": "@yearly", "@midnight": "@daily"}
 SCHEDULES = ("schedule", "schedule_interval", "timetable")
 NOBODY = object()
+_STEPS = (
+    (r"\* \* \* \* \*", Step(1, "minutes")),
+    (r"\d+ \* \* \* \*", Step(60, "minutes")),
+    (r"\d+ \d+ \* \* \*", Step(1)),
+    (r"\d+ \d+ \* \* (?:\d|[A-Za-z]{3})", Step(7)),
+    (r"\d+ \d+ (?:[1-9]|1\d|2[0-8]) \* \*", Step(1, "months")),
+    (r"\d+ \d+ (?:[1-9]|1\d|2[0-8]) \*/3 \*", Step(3, "months")),
+    (r"\d+ \d+ (?:[1-9]|1\d|2[0-8]) \d+ \*", Step(12, "months")),
+    *((rf"\*/{each} \* \* \* \*", Step(each, "minutes")) for each in range(2, 31) if 60 % each == 0),
+)  # fmt: skip
+"""Forms of cron expressions whose fires are always as far apart."""
 
 
 def schedule_of(dag: Dag) -> Any:
@@ -47,6 +59,34 @@ def has_intervals(dag: Dag, *, is_third: bool) -> bool:
     if isinstance(found, str | timedelta) or found is NOBODY:
         return not is_third and found not in ("@once", "@continuous")
     return isinstance(found, Unknown)
+
+
+def step_of(dag: Dag) -> Step | None:
+    """From one of its runs to the next; None if they are not always as far apart, or only datasets start it."""
+    found = schedule_of(dag)
+    if found in (None, "@once"):
+        return Step(0)
+    if isinstance(found, timedelta):
+        minutes, rest = divmod(found.total_seconds(), 60)
+        return None if rest or minutes < 1 else Step(int(minutes), "minutes")
+    if isinstance(found, Timetable) and not found.others:
+        found = found.cron
+    if found is NOBODY:
+        return Step(1)
+    match _PRESETS.get(found, found) if isinstance(found, str) else None:
+        case "@hourly":
+            return Step(60, "minutes")
+        case "@daily" | "@midnight":
+            return Step(1)
+        case "@weekly":
+            return Step(7)
+        case "@monthly":
+            return Step(1, "months")
+        case "@yearly":
+            return Step(12, "months")
+        case str(cron):
+            return next((step for form, step in _STEPS if re.fullmatch(form, " ".join(cron.split()))), None)
+    return None
 
 
 def convert(flow: Flow, *, is_third: bool, online: bool) -> None:

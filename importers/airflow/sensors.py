@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from calendar import day_name
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from importers.airflow import python_tasks
+from importers.airflow import branches, python_tasks
 from importers.airflow.flow import Args, in_quotes, minutes, span, task_name, workflow_name
-from importers.airflow.templates import parameter_name
+from importers.airflow.templates import TEXT_OF_TIME, parameter_name
 from importers.airflow.values import Unknown
 from model.errors import Refused
 
@@ -17,7 +19,8 @@ _SAMPLE = datetime(2026, 1, 15, 12, tzinfo=UTC)
 def external_task(args: Args) -> None:
     """Another DAG: a DEPENDENT task."""
     item: dict[str, Any] = {"workflow": workflow_name(args.text("external_dag_id"))}
-    tasks = args.texts("external_task_ids") or [each for each in args.texts("external_task_id") if each]
+    one = [each for each in args.texts("external_task_id") if each]
+    tasks = args.texts("external_task_ids") or one
     delta = args.known("execution_delta")
     item["at"] = "same"
     if isinstance(delta, timedelta):
@@ -142,12 +145,47 @@ def time(args: Args) -> None:
     value = args.known("target_time")
     if value is None and not isinstance(args.raw("target_time"), Unknown):
         args.draft.about.todo("target_time", f"line {args.operator.line}: it has no target_time; write it")
-    waits(args, {"time": f"{value:%H:%M}" if hasattr(value, "hour") else "00:00"})
+    args.draft.about.changed("target_time", "it is on the day that the run is for, there on the day when it runs")
+    waits(args, {"time": f"{value:%H:%M:%S}".removesuffix(":00") if hasattr(value, "hour") else "00:00"})
+
+
+def date_time(args: Args) -> None:
+    """A moment, as ISO writes it; without an offset it is one of UTC."""
+    value = args.known("target_time")
+    text = value.isoformat() if isinstance(value, datetime) else args.written("target_time", value or "TODO")
+    taken = set(args.flow.templates.notes)
+    text = re.sub(r"^(\d{4}-\d\d-\d\d)[ T]?(.*)$", lambda found: f"{found[1]}T{found[2] or '00:00:00'}", text)
+    if re.fullmatch(r"[\d:.T-]{11}[\d:.]+", text):
+        text += "+00:00"
+    if not re.match(r"\d{4}-|\$", text):
+        raise Refused("which moment it waits for is not known; write a WAIT with a time")
+    args.flow.templates.notes = dict.fromkeys(taken - {TEXT_OF_TIME})
+    waits(args, {"time": text})
+
+
+def day_of_week(args: Args) -> None:
+    """One of the days, by the clock of the worker in UTC, or by the logical date."""
+    days, day = branches.days_of(args), branches.day_of(args)
+    if not days or not set(days) <= set(day_name):
+        raise Refused("which days it waits for is not known; write a WAIT with a script")
+    today = f'"{day}"' if day else '"$(LC_ALL=C date -u +%A)"'
+    waits(args, {"script": f"case {today} in {'|'.join(sorted(days))}) exit 0 ;; *) exit 1 ;; esac\n"})
+
+
+def _delta_of(value: Any) -> Any:
+    """A span, which a serialized DAG has as text: 1 day, 2:00:00."""
+    found = (
+        re.fullmatch(r"(?:(-?\d+) days?, )?(\d+):(\d\d):(\d\d)(?:\.\d+)?", value) if isinstance(value, str) else None
+    )
+    if found is None:
+        return value
+    days, hours, minutes_, seconds = (int(each or 0) for each in found.groups())
+    return timedelta(days=days, hours=hours, minutes=minutes_, seconds=seconds)
 
 
 def time_delta(args: Args) -> None:
     """A span after the end of the interval."""
-    delta = args.known("delta")
+    delta = _delta_of(args.known("delta"))
     if not isinstance(delta, timedelta):
         args.draft.about.todo("delta", f"line {args.operator.line}: write the moment that it waits for")
         delta = timedelta()

@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from importers.airflow import encoding, python_tasks
 from importers.airflow.encoding import NO_LINE, TYPE, VAR, Operators, value_of
 from importers.airflow.reader import Reader
-from importers.airflow.values import Dag, Function, Operator, Unknown, link, operators_in
+from importers.airflow.values import Dag, Function, Operator, Parameter, Unknown, link, operators_in
 from importers.input_text import check_depth, storable, text_of, too_deep
 from model.errors import Refused
 
@@ -32,7 +32,7 @@ _OF_DAG = frozenset(
         *("dag_id", "tasks", "task_group", "timetable", "schedule_interval", "dataset_triggers", "timezone"),
         *("edge_info", "dag_dependencies", "params", "default_args", "start_date", "end_date", "relative_fileloc"),
         *("default_view", "processor_dags_folder", "disable_bundle_versioning", "rerun_with_latest_version"),
-        *("dagrun_timeout", "catchup"),
+        *("dagrun_timeout", "catchup", "dag_display_property_value"),
     )
 )
 """Fields of a DAG that are read apart, or say nothing of what it does."""
@@ -44,9 +44,16 @@ _OF_TASK = frozenset(
         *("is_teardown", "can_skip_downstream", "logger_name", "log_config_logger_name", "downstream_task_ids"),
         *("partial_kwargs", "expand_input", "op_kwargs_expand_input", "mapped_kwargs", "mapped_op_kwargs"),
         *("python_callable_name", "params", "render_template_as_native_obj", "wait_for_past_depends_before_skipping"),
-        *("language", "is_stub"),
+        *("language", "is_stub", "reschedule"),
     )
 )
+_RENAMED = {
+    "task_display_property_value": "task_display_name",
+    "pre_execute_hook": "pre_execute",
+    "post_execute_hook": "post_execute",
+}
+_NOTHING = re.compile(r"<airflow\.[\w.]*ArgNotSet object at \w+>")
+"""How Airflow 2 stores an argument that is not given."""
 _NEXT = re.compile(r"\S")
 _WHOLE = frozenset({"EmptyOperator", "DummyOperator", "LatestOnlyOperator", "BashOperator"} | python_tasks.PYTHON)
 """Kinds of which a serialized DAG has all that is followed here."""
@@ -159,6 +166,7 @@ def dag_of(tree: Mapping[str, Any], known: Known) -> Dag:
             if later in operators:
                 link(operators[str(fields["task_id"])], operators[later])
     if known.dag is not None:
+        dag.given["params"] |= _unknown_params(known.dag.given.get("params"))
         names = ("user_defined_macros", "user_defined_filters")
         dag.given |= {name: known.dag.given[name] for name in names if name in known.dag.given}
     for group in _mapped_groups(given.get("task_group")):
@@ -178,7 +186,7 @@ def _named(given: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in given.items():
         plain = name if name in (TYPE, VAR) else name.lstrip("_")
         plain = plain.removeprefix("has_") if plain.startswith("has_on_") else plain
-        found[plain] = value
+        found[_RENAMED.get(plain, plain)] = value
     return found
 
 
@@ -198,6 +206,13 @@ def _of_whole(given: Mapping[str, Any], start: Any, version: int) -> dict[str, A
     alerts = ("email", "email_on_failure", "email_on_retry", "sla")
     found["default_args"] = {name: told[name] for name in alerts if name in told} if isinstance(told, dict) else {}
     return found
+
+
+def _unknown_params(written: Any) -> dict[str, Any]:
+    """Parameters whose default was made when the DAG was stored, such as the day of that."""
+    named = written if isinstance(written, dict) else {}
+    return {name: each for name, each in named.items()
+            if isinstance(each.default if isinstance(each, Parameter) else each, Unknown)}  # fmt: skip
 
 
 def _moment(given: Any, zone: Any) -> datetime | None:
@@ -224,6 +239,8 @@ def _arguments(fields: Mapping[str, Any], dag: Mapping[str, Any], operators: Ope
         if name in _OF_TASK or each in (None, False, [], {}, of_dag, {TYPE: "datetime", VAR: of_dag}):
             continue
         value = value_of(each, operators)
+        if isinstance(value, str) and _NOTHING.fullmatch(value):
+            continue
         found[name] = value > 0 if name == "retry_exponential_backoff" and isinstance(value, float) else value
     shared = encoding.named_of(dag.get("params"), {})
     params = encoding.named_of(fields.get("params") or inner.get("params"), operators)

@@ -45,6 +45,9 @@ def convert(operator: Operator, flow: Flow) -> None:
     operators.convert(args)
     _own_params(args, given.get("params"))
     _mapped(args)
+    for note in flow.templates.notes:
+        draft.about.changed("", note)
+    flow.templates.notes.clear()
     _fitting(args)
     _results(args)
     for name, value in args.rest().items():

@@ -10,7 +10,8 @@ import ast
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
+
+from importers.airflow.dates import NoText, Step, java_pattern, of_pendulum, shift
 
 _EXPRESSION = re.compile(r"\{\{-?(.*?)-?\}\}", re.DOTALL)
 _COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
@@ -21,6 +22,10 @@ _LOOP = re.compile(
 )
 ROUNDS_MAX = 1_000
 _GIVEN = r"""\s*['"]([A-Za-z_][\w.-]*)['"]\s*(?:,\s*(?:default(?:_var)?\s*=\s*)?([^(),]+?)\s*)?"""
+_ELSE = re.compile(
+    r"""(?:(.+?)\s+if\s+(?:dag_run(?:\.conf)?|dag_run\s+and\s+dag_run\.conf)\s+else|(.+?)(?:\s+or|\s*\|\s*default\())"""
+    r"""\s*('[^']*'|"[^"]*"|\d+)\s*\)?"""
+)
 """What stands between the brackets of `get`: a name, and perhaps a default."""
 _PARTS = {"year": "yyyy", "month": "M", "day": "d", "hour": "H", "minute": "m", "second": "s"}
 _NAME = r"[A-Za-z_]\w*"
@@ -28,16 +33,16 @@ _KEY = r"""\[['"](\w[\w-]*)['"]\]"""
 _START = (
     r"(?:data_interval_start|logical_date|execution_date|dag_run\.(?:logical_date|execution_date|data_interval_start))"
 )
-_END = r"(?:data_interval_end|next_execution_date|dag_run\.data_interval_end)"
-_STRFTIME = {"Y": "yyyy", "m": "MM", "d": "dd", "H": "HH", "M": "mm", "S": "ss", "y": "yy", "B": "MMMM", "b": "MMM",
-             "A": "EEEE", "a": "EEE"}  # fmt: skip
-_PENDULUM = {"YYYY": "Y", "MM": "m", "DD": "d", "HH": "H", "mm": "M", "ss": "S", "YY": "y", "MMMM": "B", "MMM": "b",
-             "dddd": "A", "ddd": "a"}  # fmt: skip
+_END = r"(?:data_interval_end|dag_run\.data_interval_end)"
+_BESIDE = r"(?:(?:prev|next)_execution_date)"
+_WHEN = rf"(?:{_START}|{_END}|{_BESIDE})"
+_CONF = rf"""(?:dag_run\.conf|params)((?:\.{_NAME}|\[['"]\w+['"]\])+)"""
+_SHIFTED = re.compile(r"[+-]\d+(?:/24(?:/60)?)?$")
 _DAY, _COMPACT, _TIME = "yyyy-MM-dd", "yyyyMMdd", "HH:mm:ss"
 
 
-class NoText(Exception):
-    """A template has no counterpart; its text says why."""
+TEXT_OF_TIME = "a time has a T between its day and hour"
+"""Said of a moment that stands in a text."""
 
 
 @dataclass
@@ -48,19 +53,29 @@ class Templates:
         intervals: whether its runs have intervals.
         dag_id: its name.
         name_of: the name that a task has here, for its id; None if there is none.
+        step: from one run to the next; None if that is not always the same.
+        zone: of its days and times.
     """
 
     intervals: bool
     dag_id: str
     name_of: Callable[[str], str | None]
+    step: Step | None = None
+    zone: str = "UTC"
     params: set[str] = field(default_factory=set)
     """The parameters that its templates name."""
     variables: set[str] = field(default_factory=set)
     """The variables of Airflow that they name."""
     defaults: dict[str, str] = field(default_factory=dict)
     """What they name where such a one is not given."""
+    trees: set[str] = field(default_factory=set)
+    """Parameters of which they name a part."""
+    notes: dict[str, None] = field(default_factory=dict)
+    """What differs in the texts that were made since these were taken."""
     uses_days: bool = False
     """Whether one is made of the logical date."""
+    uses_run_type: bool = False
+    """Whether one says what started the run."""
 
     def text(self, template: str) -> str:
         """The same text for Shoal. Raises `NoText`."""
@@ -74,6 +89,8 @@ class Templates:
         for pattern, made in self._forms():
             if found := re.fullmatch(pattern, text):
                 return made(found)
+        if (found := _ELSE.fullmatch(text)) and (named := self._plain(found[1] or found[2])):
+            return self._or(named, found[3], is_empty_too=found[1] is None)
         raise NoText(f"{{{{ {text} }}}} has no counterpart here")
 
     def logical(self, pattern: str) -> str:
@@ -91,21 +108,20 @@ class Templates:
             (r"yesterday_ds_nodash", lambda _: self.logical(f"{_COMPACT}-1")),
             (r"tomorrow_ds", lambda _: self.logical(f"{_DAY}+1")),
             (r"tomorrow_ds_nodash", lambda _: self.logical(f"{_COMPACT}+1")),
-            (r"next_ds", lambda _: self._end(_DAY)),
-            (r"next_ds_nodash", lambda _: self._end(_COMPACT)),
-            (_START, lambda _: self._moment("start")),
-            (_END, lambda _: self._moment("end")),
-            (rf"({_START}|{_END})\s*\|\s*(ds|ds_nodash|ts)", self._filtered),
-            (rf"({_START}|{_END})\.strftime\(\s*(['\"])([^'\"]*)\2\s*\)", self._strftime),
-            (rf"({_START}|{_END})\.(?:to_date_string|date)\(\)", lambda found: self._of(found[1], _DAY)),
-            (rf"({_START}|{_END})\.({'|'.join(_PARTS)})", lambda found: self._of(found[1], _PARTS[found[2]])),
-            (rf"({_START}|{_END})\.isoformat\(\)", lambda found: self._moment_of(found[1])),
-            (rf"({_START}|{_END})\.format\(\s*(['\"])([^'\"]*)\2\s*\)",
-             lambda found: self._of(found[1], java_pattern(_of_pendulum(found[3])))),
+            (r"(next|prev)_ds(_nodash)?", lambda found: self._of(f"{found[1]}_execution_date",
+                                                                _COMPACT if found[2] else _DAY)),
+            (_WHEN, self._as_text),
+            (rf"({_WHEN})\s*\|\s*(ds|ds_nodash|ts)", self._filtered),
+            (rf"({_WHEN})\.strftime\(\s*(['\"])([^'\"]*)\2\s*\)", self._strftime),
+            (rf"({_WHEN})\.(?:to_date_string|date)\(\)", lambda found: self._of(found[1], _DAY)),
+            (rf"({_WHEN})\.({'|'.join(_PARTS)})", lambda found: self._of(found[1], _PARTS[found[2]])),
+            (rf"({_WHEN})\.isoformat\(\)", lambda found: self._moment_of(found[1])),
+            (rf"({_WHEN})\.format\(\s*(['\"])([^'\"]*)\2\s*\)",
+             lambda found: self._of(found[1], java_pattern(of_pendulum(found[3])))),
             (r"ds\.replace\(\s*(['\"])-\1\s*,\s*(['\"])([^'\"\w]*)\2\s*\)",
              lambda found: self.logical(f"yyyy{found[3]}MM{found[3]}dd")),
             (r"ds\[0?:([47])\]", lambda found: self.logical("yyyy" if found[1] == "4" else "yyyy-MM")),
-            (rf"\(?\s*({_START}|{_END})\s*([+-])\s*macros\.timedelta\(\s*([^()]*?)\s*\)\s*\)?"
+            (rf"\(?\s*({_WHEN})\s*([+-])\s*macros\.timedelta\(\s*([^()]*?)\s*\)\s*\)?"
              r"\.strftime\(\s*(['\"])([^'\"]*)\4\s*\)", self._shifted),
             (r"macros\.ds_add\(\s*ds\s*,\s*([+-]?\d+)\s*\)", lambda found: self.logical(f"{_DAY}{int(found[1]):+d}")),
             (r"macros\.ds_format\(\s*ds\s*,\s*['\"]%Y-%m-%d['\"]\s*,\s*(['\"])([^'\"]*)\1\s*\)",
@@ -113,22 +129,26 @@ class Templates:
             (r"macros\.ds_format\(\s*macros\.ds_add\(\s*ds\s*,\s*([+-]?\d+)\s*\)\s*,\s*['\"]%Y-%m-%d['\"]\s*,"
              r"\s*(['\"])([^'\"]*)\2\s*\)",
              lambda found: self.logical(f"{java_pattern(found[3])}{int(found[1]):+d}")),
+            (rf"({_WHEN})\s*([+-])\s*macros\.timedelta\(\s*([^()]*?)\s*\)", self._moment_beside),
+            (rf"({_WHEN})\.(add|subtract)\(([^()]*)\)", self._moment_beside),
             (rf"params\.({_NAME})", self._param),
             (rf"params{_KEY}", self._param),
             (rf"params\.get\({_GIVEN}\)", self._param),
             (rf"dag_run\.conf{_KEY}", self._param),
             (rf"dag_run\.conf\.get\({_GIVEN}\)", self._param),
             (rf"dag_run\.conf\.({_NAME})", self._param),
+            (_CONF, self._part_of_param),
             (r"var\.value\.([\w.]+)", self._variable),
             (rf"var\.value\.get\({_GIVEN}\)", self._variable),
             (r"var\.json\.([\w.]+)", self._variable),
             (r"(?:ti|task_instance)\.xcom_pull\(([^()]*)\)((?:\[(?:\d+|'\w+'|\"\w+\")\])*)", self._pulled),
             (r"task_instance_key_str|ti\.key_str", lambda _: f"{self.dag_id}__${{system.task.definition.name}}__"
              f"{self.logical(_COMPACT)}"),
-            (rf"({_START}|{_END})\.(add|subtract)\(([^()]*)\)(?:\.strftime\((['\"])([^'\"]*)\4\)|\.(?:to_date_string|date)\(\))",
+            (rf"({_WHEN})\.(add|subtract)\(([^()]*)\)(?:\.strftime\((['\"])([^'\"]*)\4\)|\.(?:to_date_string|date)\(\))",
              self._moved),
             (r"conn\.(\w+\.(?:host|port|login|schema))", self._variable),
-            (r"run_id|dag_run\.run_id", lambda _: "${system.workflow.instance.id}"),
+            (r"run_id|dag_run\.run_id", lambda _: self._run_id()),
+            (r"dag_run\.run_type", lambda _: self._run_type()),
             (r"dag\.dag_id|dag_run\.dag_id|ti\.dag_id", lambda _: self.dag_id),
             (r"task\.task_id|ti\.task_id|task_instance\.task_id", lambda _: "${system.task.definition.name}"),
             (r"each(?:\..+)?", lambda found: f"${{{found[0]}}}"),
@@ -147,17 +167,43 @@ class Templates:
         self.uses_days = True
         if self.intervals:
             return f"${{system.interval.{which}}}"
-        return f"$[{_DAY}]T$[{_TIME}]"
+        return f"$[{_DAY}]T$[{_TIME}]{self._offset('logical_date', '')}"
+
+    def _offset(self, moment: str, step: str) -> str:
+        return "+00:00" if self.zone == "UTC" else self._of(moment, f"XXX{step}")
+
+    def _as_text(self, found: re.Match[str]) -> str:
+        self.notes[TEXT_OF_TIME] = None
+        return self._moment_of(found[0])
 
     def _moment_of(self, moment: str) -> str:
-        return self._moment("end" if re.fullmatch(_END, moment) else "start")
+        if not re.fullmatch(_BESIDE, moment):
+            return self._moment("end" if re.fullmatch(_END, moment) else "start")
+        if self.intervals and moment.startswith("next"):
+            return self._moment("end")
+        return self._iso(moment, "")
+
+    def _moment_beside(self, found: re.Match[str]) -> str:
+        span = shift(found[0], found[3], is_back=found[2] in ("-", "subtract"))
+        self.notes[TEXT_OF_TIME] = None
+        return self._iso(found[1], span)
+
+    def _iso(self, moment: str, step: str) -> str:
+        """A moment so much later, as ISO writes it."""
+        day, time = (self._of(moment, f"{pattern}{step}") for pattern in (_DAY, _TIME))
+        return f"{day}T{time}{self._offset(moment, step)}"
 
     def _end(self, pattern: str) -> str:
         self.uses_days = True
         return f"$[interval_end({pattern})]" if self.intervals else f"$[{pattern}]"
 
     def _of(self, moment: str, pattern: str) -> str:
-        return self._end(pattern) if re.fullmatch(_END, moment) else self.logical(pattern)
+        if re.fullmatch(_BESIDE, moment) and not (self.intervals and moment.startswith("next")):
+            if self.step is None or _SHIFTED.search(pattern):
+                which = "after" if moment.startswith("next") else "before"
+                raise NoText(f"the run {which} this one is not always as far away; write its time")
+            return self.logical(self.step.shifted(pattern, 1 if moment.startswith("next") else -1))
+        return self.logical(pattern) if re.fullmatch(_START, moment) else self._end(pattern)
 
     def _filtered(self, found: re.Match[str]) -> str:
         if found[2] == "ts":
@@ -168,17 +214,52 @@ class Templates:
         return self._of(found[1], java_pattern(found[3]))
 
     def _shifted(self, found: re.Match[str]) -> str:
-        return self._of(found[1], f"{java_pattern(found[5])}{_step(found[0], found[3], is_back=found[2] == '-')}")
+        return self._of(found[1], f"{java_pattern(found[5])}{shift(found[0], found[3], is_back=found[2] == '-')}")
 
     def _moved(self, found: re.Match[str]) -> str:
-        step = _step(found[0], found[3], is_back=found[2] == "subtract")
-        return self._of(found[1], f"{java_pattern(found[5]) if found[5] else _DAY}{step}")
+        span = shift(found[0], found[3], is_back=found[2] == "subtract")
+        return self._of(found[1], f"{java_pattern(found[5]) if found[5] else _DAY}{span}")
 
     def _param(self, found: re.Match[str]) -> str:
         name = parameter_name(found[1])
         self.params.add(name)
         self._default(name, found)
         return f"${{{name}}}"
+
+    def _part_of_param(self, found: re.Match[str]) -> str:
+        """A value within a parameter of JSON."""
+        first, *steps = re.findall(r"\w+", found[1])
+        self.params.add(first)
+        self.trees.add(first)
+        return f"${{{'.'.join((first, *steps))}}}"
+
+    def _plain(self, text: str) -> str | None:
+        """The parameter that an expression is, and nothing else."""
+        for pattern in (rf"params\.({_NAME})", rf"(?:params|dag_run\.conf){_KEY}", rf"dag_run\.conf\.({_NAME})",
+                        rf"(?:params|dag_run\.conf)\.get\({_GIVEN}\)"):  # fmt: skip
+            if found := re.fullmatch(pattern, text.strip()):
+                return found[1]
+        return None
+
+    def _or(self, named: str, default: str, *, is_empty_too: bool) -> str:
+        """A parameter, and what stands for it where it is not given."""
+        name = parameter_name(named)
+        self.params.add(name)
+        default = default.strip("'\"")
+        if self.defaults.setdefault(name, default) != default:
+            raise NoText(f'"{named}" has another default in another place')
+        if is_empty_too:
+            self.notes[f'its default holds where "{name}" is not given; an empty one stays empty'] = None
+        return f"${{{name}}}"
+
+    def _run_id(self) -> str:
+        self.notes["run_id is the number of the run"] = None
+        return "${system.workflow.instance.id}"
+
+    def _run_type(self) -> str:
+        self.uses_run_type = True
+        self.notes["run_type is scheduled, or else manual: also for a backfill and a dataset"] = None
+        return "${run_type}"
 
     def _default(self, name: str, found: re.Match[str]) -> None:
         """Keep the default that a `get` names."""
@@ -217,21 +298,6 @@ class Templates:
         return f"${{{name}.{key[1] if key else 'return_value'}{path}}}"
 
 
-def _step(template: str, timedelta_arguments: str, *, is_back: bool) -> str:
-    """The end of a time expression that adds this span, as written between the brackets of a call."""
-    given = {name: float(number) for name, number in re.findall(r"(\w+)\s*=\s*(-?[\d.]+)", timedelta_arguments)}
-    if not given and re.fullmatch(r"-?\d+", timedelta_arguments):
-        given = {"days": float(timedelta_arguments)}
-    try:
-        minutes = timedelta(**given).total_seconds() / 60 * (-1 if is_back else 1)
-    except TypeError:
-        minutes = 0.5
-    if not given or minutes != int(minutes):
-        raise NoText(f"{{{{ {template} }}}} has no counterpart here")
-    days, rest = divmod(int(minutes), 24 * 60)
-    return f"{days:+d}" if rest == 0 else f"{int(minutes):+d}/24/60"
-
-
 def parameter_name(text: str) -> str:
     """A name for a parameter that `${...}` can hold, made of any text: others stay as they are written there."""
     made = re.sub(r"[^A-Za-z0-9_.]", "_", text)
@@ -241,27 +307,3 @@ def parameter_name(text: str) -> str:
 def is_path(text: str) -> bool:
     """Whether a key of a result, with the steps into it, can be one here."""
     return re.fullmatch(r"[A-Za-z_]\w*(?:\.\w+|\[\d+\])*", text, re.ASCII) is not None
-
-
-def _of_pendulum(pattern: str) -> str:
-    """The pattern of `strftime` for one of pendulum. Raises `NoText`."""
-    if "[" in pattern or "\\" in pattern:
-        raise NoText(f'"{pattern}" has letters that are none of a date, and no counterpart here')
-    made = ""
-    for word, plain in re.findall(r"([A-SU-Za-z]+)|([^A-SU-Za-z]+)", pattern):
-        for part in re.findall(r"(.)(\1*)", word):
-            if (letter := _PENDULUM.get("".join(part))) is None:
-                raise NoText(f'"{word}" of a date has no counterpart here')
-            made += f"%{letter}"
-        made += plain.replace("%", "%%")
-    return made
-
-
-def java_pattern(strftime: str) -> str:
-    """The pattern of Java for one of `strftime`. Raises `NoText`."""
-    made = ""
-    for sign, letter, plain in re.findall(r"(%)(-?[A-Za-z%])|([^%])", strftime):
-        if sign and letter not in _STRFTIME:
-            raise NoText(f'"%{letter}" of a date has no counterpart here')
-        made += _STRFTIME[letter] if sign else f"'{plain}'" if plain.isalnum() else plain
-    return made.replace("''", "")

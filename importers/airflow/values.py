@@ -172,6 +172,7 @@ class Dag:
     doc: str = ""
     is_third: bool | None = None
     """Whether its plain schedules have no intervals, as in Airflow 3; None: as its file says."""
+    is_named_by_file: bool = False
     is_group: bool = False
     """Whether it is a group of another DAG, and runs for each element of a list."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Iterator
 from types import TracebackType
@@ -13,7 +14,7 @@ from typing_extensions import TypeVar
 from shoal_sdk.errors import SdkError
 from shoal_sdk.exchange import BASE, TIMEOUT_S, Answer, Ask, Exchange, Pause, Server
 from shoal_sdk.flows import Flow, Start
-from shoal_sdk.runs import Asked, Followed, started
+from shoal_sdk.runs import FINAL, Asked, Followed, started
 from shoal_sdk.task_log import TaskLog
 
 R = TypeVar("R", default=Any)
@@ -137,6 +138,20 @@ class Run(Followed[R]):
     def result(self) -> R:
         """What the flow returned; waits for the end. Raises `RunFailed` if it did not succeed."""
         return self._client.carry_out(self._result())
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: its graph, with the state of each task now."""
+        return self._client.carry_out(self._html())
+
+    def watch(self, every_s: float = 1) -> Run[R]:
+        """In a notebook, show its graph and the states of its tasks until it has ended, and return it."""
+        shown = importlib.import_module("IPython.display").display(self, display_id=True)
+        while self.state not in FINAL:
+            time.sleep(every_s)
+            shown.update(self)
+        self.wait()
+        shown.update(self)
+        return self
 
     def task(self, name: str) -> TaskRun:
         """The last attempt of a task of it. Raises `Refused`: there is none."""

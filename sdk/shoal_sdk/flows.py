@@ -15,6 +15,7 @@ from shoal_sdk.building import Builder, Step, begun, building
 from shoal_sdk.code import Bundle, Call, Code, address_of, bundle_of
 from shoal_sdk.definition_text import yaml_of
 from shoal_sdk.errors import WrongFlow
+from shoal_sdk.notebook import graph_of, svg
 from shoal_sdk.options import TaskOptions, Time
 from shoal_sdk.refs import Origin, Path, Ref, origin_of
 from shoal_sdk.times import Cron
@@ -110,6 +111,10 @@ class Flow(Generic[P, R]):
     def yaml(self, project: str | None = None) -> str:
         """The same as a file for `shoal workflow apply`; the same flow always gives the same bytes."""
         return yaml_of(self.spec(project))
+
+    def _repr_svg_(self) -> str:
+        """What a notebook shows: the graph. Raises `WrongFlow`."""
+        return svg(graph_of(self.spec()))
 
     def built(self, project: str | None = None) -> Built:
         """The definition with the files that it needs, and where its result is. Raises `WrongFlow`."""

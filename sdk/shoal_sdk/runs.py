@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from shoal_sdk.errors import Refused, RunFailed, SdkError
 from shoal_sdk.exchange import Exchange, Pause, change, found_workflow, get
 from shoal_sdk.flows import Flow, Result, Start
+from shoal_sdk.notebook import html
 from shoal_sdk.types_of_values import UNKNOWN
 
 FINAL = frozenset({"SUCCESS", "FAILURE", "STOP", "PAUSE"})
@@ -72,6 +73,10 @@ class Followed(Generic[R]):
         said = yield from whole_value(found.attempt, asked.result.out, found.text)
         value: R = read_result(said, asked.result, asked.annotation)
         return value
+
+    def _html(self) -> Exchange[str]:
+        """As a notebook shows it: its graph, with the state of each task now."""
+        return html(self._last or (yield from get(f"/workflow-instances/{self.id}")), self._asked.name)
 
     def _attempt(self, task: str) -> Exchange[tuple[str, str]]:
         found = yield from get("/task-instances:find", name=f"{self.id}/{task}")

@@ -1,8 +1,8 @@
 """Tests of flows without a server: `simulate` lets a flow run by Shoal's own rules, with results that the test gives.
 
-The rules are those of the package `shoal`, which must be installed beside this one: what begins, what is skipped, which
-branch is chosen, what each task sees and how the run ends are decided by the very code that a master runs. No task is
-executed, no time passes.
+The rules are those of the package `shoal`, or of `shoal-model`, which has them alone; one must be installed beside this
+one: what begins, what is skipped, which branch is chosen, what each task sees and how the run ends are decided by the
+very code that a master runs. No task is executed, no time passes.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def simulate(
         params: of the start.
     Raises:
         WrongFlow: the flow is wrong, or a result is of no task of it.
-        SdkError: the package `shoal` is not installed, or Shoal refuses the flow or the start.
+        SdkError: neither `shoal` nor `shoal-model` is installed, or Shoal refuses the flow or the start.
     """
     built = flow.built()
     return _Simulation(built, flow.given(**params).params, results or {}).run(at, flow.hints.get("return", UNKNOWN))
@@ -238,18 +238,15 @@ def _interval(spec: Mapping[str, Any], moment: datetime, zone: str) -> Any:
 
 
 def _engine(module: str) -> Any:
-    """A module of Shoal: below `shoal` where it is installed, beside it in its repository.
+    """A module of Shoal: below `shoal` where that is installed, beside it in its repository, or of `shoal-model`.
 
     Raises:
-        SdkError: it is not installed.
+        SdkError: none of them is installed.
     """
-    try:
-        importlib.import_module("shoal")
+    for home in ("shoal.", "", "shoal_model."):
         try:
-            return importlib.import_module(f"shoal.{module}")
+            importlib.import_module(home.rstrip(".") or "shoal")
+            return importlib.import_module(home + module)
         except ModuleNotFoundError:
-            return importlib.import_module(module)
-    except ModuleNotFoundError:
-        raise SdkError(
-            "simulate runs by Shoal's own rules, and its package is not installed here; pip install shoal"
-        ) from None
+            continue
+    raise SdkError("simulate runs by Shoal's own rules, and they are not installed here; pip install shoal-model")

@@ -10,7 +10,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from importers.airflow.convert import Options, import_dags
-from importers.airflow.templates import NoText, Templates, java_pattern
+from importers.airflow.dates import NoText, java_pattern
+from importers.airflow.templates import Templates
 from importers.imported import Imported
 from importers.report import Grade
 from model.time.time_expressions import time_expression
@@ -186,7 +187,7 @@ def test_in_airflow_3_the_day_is_that_of_the_run() -> None:
     head = "from airflow.sdk import DAG\nfrom airflow.providers.standard.operators.bash import BashOperator\n"
     text = 'with DAG("d", schedule="@daily"):\n    BashOperator(task_id="a", bash_command="{{ ds }} {{ ts }}")\n'
     (document,) = documents(imported(text, head)).values()
-    assert document.spec.tasks[0].params == {"script": "$[yyyy-MM-dd] $[yyyy-MM-dd]T$[HH:mm:ss]\n"}
+    assert document.spec.tasks[0].params == {"script": "$[yyyy-MM-dd] $[yyyy-MM-dd]T$[HH:mm:ss]+00:00\n"}
 
 
 def test_limits_zone_and_catchup_are_those_of_the_dag() -> None:

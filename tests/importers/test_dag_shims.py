@@ -111,7 +111,7 @@ def test_what_a_start_gives_is_the_conf_of_a_run(body: str) -> None:
     assert dict(one.params) == {"town": "", "size": ""} and not any(each.required for each in one.declared.values())
     script = one.tasks[0].params["script"]
     assert printed(script.replace("${town}", "Lima").replace("${size}", "3")) == ["Lima 3"]
-    assert any("always texts" in each for each in said(found, Grade.CHANGED))
+    assert any("texts, lists or mappings" in each for each in said(found, Grade.CHANGED))
 
 
 @every(

@@ -69,6 +69,20 @@ EmptyOperator(task_id="a") >> one.partial(factor=3).expand(number=numbers()) >> 
     assert printed(script) == ["#{setValue(return_value=21)}", "#{setValue(return_value_json=21)}"]
 
 
+def test_a_group_that_is_mapped_again_is_another_workflow() -> None:
+    found = in_dag(f"""{GROUP}
+@task
+def numbers(): return [1, 2]
+one.expand(number=numbers())
+with TaskGroup("outer"):
+    one.expand(number=numbers())
+one.expand(number=numbers())""")
+    assert not found.report.has_todo, said(found, Grade.TODO)
+    assert documents(found).keys() == {"d", "d.one", "d.outer.one", "d.one__1"}
+    made = {task.name: task.params["workflow"] for task in documents(found)["d"].spec.tasks if task.type == "DYNAMIC"}
+    assert made == {"one": "d.one", "outer_one": "d.outer.one", "one__1": "d.one__1"}
+
+
 @every(
     ("body", "expected"),
     [
