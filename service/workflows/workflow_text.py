@@ -25,7 +25,7 @@ from model.parameters.parameters import parse_parameters
 from model.time.schedules import ScheduleSpec
 from model.time.zones import zone
 
-_ODD = re.compile(r"[^\x20-\x7e\n\xa1-\ud7ff\ue000-\ufefe\uff00-\ufffd]|[\u2028\u2029]|[ \t]+(?:\n|$)")
+_ODD = re.compile(r"[^\x20-\x7e\n\xa1-\ud7ff\ue000-\ufefe\uff00-\ufffd]|[\u2028\u2029]|[ \t](?:\n|$)")
 
 
 @dataclass(frozen=True)
