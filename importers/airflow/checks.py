@@ -5,6 +5,7 @@ The statement says 1 or 0. Source: the documentation of Airflow's provider commo
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -23,7 +24,7 @@ _MEASURES = {
 }
 _LIMITS = {"geq_to": (">=", -1), "greater_than": (">", -1), "leq_to": ("<=", 1), "less_than": ("<", 1)}
 """The comparison, and which way a tolerance moves the limit."""
-_QUERY = re.compile(r"(?is)\s*select\s+((?:(?!\bfrom\b).)*?)(?:\bfrom\b.*)?;?\s*")
+_SELECT = re.compile(r"(?i)\s*select\s")
 
 
 def check(args: Args) -> None:
@@ -75,7 +76,7 @@ def _threshold(args: Args) -> str:
     for name, comparison in (("min_threshold", ">="), ("max_threshold", "<=")):
         limit = args.known(name)
         number = _number(limit)
-        if number is None and not (isinstance(limit, str) and _QUERY.fullmatch(limit)):
+        if number is None and not (isinstance(limit, str) and _SELECT.match(limit)):
             raise Refused(f"its {name} {shown(limit)} is no number and no query")
         other = _plain(number) if number is not None else f"({args.written(name, limit).strip().rstrip(';')})"
         limits.append(f"({query}) {comparison} {other}")
@@ -156,11 +157,12 @@ def _one_column(args: Args) -> None:
         raise Refused("its statement is not known before it runs")
     if args.has("parameters"):
         raise Refused("its statement has parameters; write their values into it, as a WAIT by SQL")
-    found = _QUERY.fullmatch(str(query))
-    text = re.sub(r"'[^']*'|\([^()]*\)", "", found[1]) if found else "*"
+    found = _SELECT.match(str(query))
+    listed = re.split(r"(?i)\bfrom\b", str(query)[found.end() :], maxsplit=1)[0] if found else "*"
+    text = re.sub(r"'[^']*'|\([^()]*\)", "", listed).strip().removesuffix(";")
     while "(" in text and (shorter := re.sub(r"\([^()]*\)", "", text)) != text:
         text = shorter
-    if "," in text or re.search(r"(^|\.|\s)\*\s*$", text) or "(" in text:
+    if "," in text or re.search(r"(^|[.\s])\*$", text) or "(" in text:
         raise Refused("each column of its first row counts, and a WAIT by SQL looks at the first one; join them by AND")
 
 
@@ -174,9 +176,10 @@ def _number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
-        return float(value)
-    except ValueError:
+        found = float(value)
+    except (OverflowError, ValueError):
         return None
+    return found if math.isfinite(found) else None
 
 
 def _plain(number: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -145,10 +146,13 @@ class Args:
         if value is None or value is default:
             return default
         try:
-            return float(value if isinstance(value, str) and value.strip().isdecimal() else value + 0)
-        except TypeError:
-            self._say_odd(name, value, "number")
-            return default
+            found = float(value if isinstance(value, str) and value.strip().isdecimal() else value + 0)
+            if math.isfinite(found):
+                return found
+        except (OverflowError, TypeError):
+            pass
+        self._say_odd(name, value, "number")
+        return default
 
     def flag(self, name: str, default: bool = False) -> bool:
         value = self.known(name, default)

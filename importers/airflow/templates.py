@@ -21,6 +21,8 @@ _LOOP = re.compile(
     re.DOTALL,
 )
 ROUNDS_MAX = 1_000
+ELSE_MAX = 500
+"""Characters of an expression with a default."""
 _GIVEN = r"""\s*['"]([A-Za-z_][\w.-]*)['"]\s*(?:,\s*(?:default(?:_var)?\s*=\s*)?([^(),]+?)\s*)?"""
 _ELSE = re.compile(
     r"""(?:(.+?)\s+if\s+(?:dag_run(?:\.conf)?|dag_run\s+and\s+dag_run\.conf)\s+else|(.+?)(?:\s+or|\s*\|\s*default\())"""
@@ -89,7 +91,7 @@ class Templates:
         for pattern, made in self._forms():
             if found := re.fullmatch(pattern, text):
                 return made(found)
-        if (found := _ELSE.fullmatch(text)) and (named := self._plain(found[1] or found[2])):
+        if len(text) <= ELSE_MAX and (found := _ELSE.fullmatch(text)) and (named := self._plain(found[1] or found[2])):
             return self._or(named, found[3], is_empty_too=found[1] is None)
         raise NoText(f"{{{{ {text} }}}} has no counterpart here")
 

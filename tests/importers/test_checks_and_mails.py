@@ -204,3 +204,24 @@ def test_a_dag_in_a_condition_on_a_library_is_there() -> None:
     before = "try:\n    from kubernetes.client import models as k8s\nexcept ImportError:\n    k8s = None\n"
     found = in_dag("if k8s:\n    BashOperator(task_id='a', bash_command='date')", before=before)
     assert list(tasks(found)) == ["a"]
+
+
+@every("number", ["float('inf')", "float('nan')", "10 ** 400", "[1]"])
+def test_a_number_that_is_none_is_to_be_done(number: str) -> None:
+    found = in_dag(
+        f"DateTimeSensor(task_id='a', target_time='2026-01-01', poke_interval={number})\n"
+        f"SQLValueCheckOperator(task_id='b', sql='SELECT 1', pass_value={number})",
+        before=CHECKS,
+    )
+    assert any("poke_interval" in each for each in said(found, Grade.TODO)), said(found, Grade.TODO)
+    assert any("pass_value" in each for each in said(found, Grade.TODO)), said(found, Grade.TODO)
+
+
+def test_long_templates_and_statements_take_no_time() -> None:
+    long = " " * 20_000
+    found = in_dag(
+        f"BashOperator(task_id='a', bash_command='''{{{{ a{long}or{long}b }}}}''')\n"
+        f"SQLCheckOperator(task_id='b', sql='''SELECT a{long}b''')",
+        before=CHECKS,
+    )
+    assert any("has no counterpart here" in each for each in said(found, Grade.TODO))
