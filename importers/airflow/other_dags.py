@@ -31,7 +31,9 @@ def child(args: Args) -> None:
     """A DAG of the file that is run as a part of another one."""
     child = args.raw("subdag")
     if not isinstance(child, Dag) or not child.id:
-        raise Refused(f"its DAG {shown(child)} is not known; write a SUB_PROCESS with the workflow that it is")
+        raise Refused(
+            f"its DAG {str(shown(child))[:100]} is not known; write a SUB_PROCESS with the workflow that it is"
+        )
     args.draft.type, args.draft.params = "SUB_PROCESS", {"workflow": workflow_name(child.id)}
     args.irrelevant("session", "conf", "propagate_skipped_state", "mode", "poke_interval", "timeout")
 
