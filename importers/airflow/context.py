@@ -34,7 +34,11 @@ def _tree(text):
     """A value of conf: a list or mapping, or a text as it is."""
     from json import loads
 
-    return loads(text) if text[:1] in "[{{" and text[-1:] in "]}}" else text
+    try:
+        found = loads(text)
+    except ValueError:
+        return text
+    return found if isinstance(found, (list, dict)) else text
 
 
 class _Run:

@@ -149,3 +149,14 @@ def test_templates_of_a_function_are_given_to_it() -> None:
     given = ", templates_dict={'day': '{{ ds }}'}"
     script = tasks(in_dag(with_context("print(context['templates_dict']['day'])", given)))["a"].params["script"]
     assert printed(script) == ["$[interval_start(yyyy-MM-dd)]"]
+
+
+@every(("given", "printed_"), [('{"b": 2}', "2"), ("[x]", "none")])
+def test_a_start_may_give_a_tree(given: str, printed_: str) -> None:
+    found = in_dag(
+        "def show(dag_run):\n"
+        "    a = dag_run.conf.get('a')\n"
+        "    print(a['b'] if isinstance(a, dict) else 'none')\n"
+        "PythonOperator(task_id='a', python_callable=show)"
+    )
+    assert printed(tasks(found)["a"].params["script"].replace("${a}", given)) == [printed_]
