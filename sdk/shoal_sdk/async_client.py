@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import Any
@@ -13,7 +14,7 @@ from typing_extensions import TypeVar
 from shoal_sdk.errors import SdkError
 from shoal_sdk.exchange import BASE, TIMEOUT_S, Answer, Ask, Exchange, Pause, Server
 from shoal_sdk.flows import Flow, Start
-from shoal_sdk.runs import Asked, Followed, started
+from shoal_sdk.runs import FINAL, Asked, Followed, started
 from shoal_sdk.task_log import TaskLog
 
 R = TypeVar("R", default=Any)
@@ -137,6 +138,17 @@ class AsyncRun(Followed[R]):
     async def result(self) -> R:
         """What the flow returned; waits for the end. Raises `RunFailed` if it did not succeed."""
         return await self._client.carry_out(self._result())
+
+    async def watch(self, every_s: float = 1) -> AsyncRun[R]:
+        """In a notebook, show its graph and the states of its tasks until it has ended, and return it."""
+        display = importlib.import_module("IPython.display")
+        shown = display.display(display.HTML(await self._client.carry_out(self._html())), display_id=True)
+        while await self.state() not in FINAL:
+            await asyncio.sleep(every_s)
+            shown.update(display.HTML(await self._client.carry_out(self._html())))
+        await self.wait()
+        shown.update(display.HTML(await self._client.carry_out(self._html())))
+        return self
 
     async def task(self, name: str) -> AsyncTaskRun:
         """The last attempt of a task of it. Raises `Refused`: there is none."""

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
+from shoal_sdk import AsyncClient
 from shoal_sdk.notebook import svg
 from tests.sdk import sales
 from tests.sdk.conftest import Shoal
@@ -40,14 +41,21 @@ def test_a_long_graph_and_odd_names_are_drawn() -> None:
     assert titles(found)[:2] == [f"{names[0]}: SUCCESS", names[1]]
 
 
-def test_a_run_is_its_graph_with_the_states_of_its_tasks_until_its_end(shoal: Shoal, tmp_path: Path) -> None:
+async def test_a_run_is_its_graph_with_the_states_of_its_tasks_until_its_end(shoal: Shoal, tmp_path: Path) -> None:
     shutil.copy(sales.__file__, tmp_path / "sales.py")
     shoal.sdk("deploy", "sales.py", "--project", "notebook", folder=tmp_path)
     InteractiveShell.instance()
     with shoal.client() as client, capture_output() as captured:
         run = client.start(sales.daily_sales, project="notebook", on="2026-01-31").watch(every_s=0.2)
         last = shown(run)["text/html"]
+        first = len(captured.outputs)
+        async with AsyncClient(shoal.url, shoal.token) as other:
+            again = await (await other.start(sales.daily_sales, project="notebook", on="2026-01-30")).watch(0.2)
+            assert await again.state() == run.state == "SUCCESS"
     pages = [each.data["text/html"] for each in captured.outputs]
+    assert f"run {again.id} of daily_sales: <b" in pages[-1]
+    assert "SUCCESS</b>" in pages[-1]
+    pages = pages[:first]
     assert len(pages) >= 2
     assert "RUNNING_EXECUTION" in pages[0]
     assert pages[-1] == last
