@@ -9,7 +9,6 @@ from sqlalchemy import text
 from dao.alerts.rows import Channel
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import ALERT_CHANGED, notify
-from dao.postgres.tables import alert_channel
 from dao.secrets.sealed_rows import check_name, reseal
 from dao.secrets.vault import Vault
 from model.alerts.channels import CHANNEL_PURPOSE, parse_channel_url
@@ -73,6 +72,10 @@ _TRY_NOW = text("""
       AND next_try_at > clock_timestamp()
 """)
 _DELETE = text("DELETE FROM alert_channel WHERE id = :id")
+_UNDER_OTHERS = text(
+    "SELECT name, url, key_id FROM alert_channel WHERE key_id IS DISTINCT FROM :key ORDER BY name FOR UPDATE"
+)
+_RESEAL = text("UPDATE alert_channel SET url = :data, key_id = :key_id WHERE name = :name")
 
 
 async def all_channels(connection: AsyncConnection) -> list[Channel]:
@@ -134,7 +137,7 @@ async def delete(connection: AsyncConnection, held: Channel) -> None:
 
 async def rotate(connection: AsyncConnection, vault: Vault) -> int:
     """Encrypt rows under other keys with the first key. Returns how many. Raises `Refused`, then nothing is changed."""
-    return await reseal(connection, alert_channel, alert_channel.c.url, CHANNEL_PURPOSE, vault)
+    return await reseal(connection, _UNDER_OTHERS, _RESEAL, CHANNEL_PURPOSE, vault)
 
 
 async def not_found(connection: AsyncConnection, name: str) -> NotFound:
