@@ -204,5 +204,5 @@ class TokenSent:
 async def find_tokens(sent: Sequence[TokenSent]) -> list[FoundToken | None]:
     """The tokens, which are of one database; None: unknown, expired, revoked, or of a disabled account."""
     async with sent[0].database.reading() as connection:
-        found = await token_rows.find_all(connection, {each.hash: each.address for each in sent})
+        found = await token_rows.find(connection, {each.hash: each.address for each in sent})
     return [found.get(each.hash) for each in sent]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from sqlalchemy import text
 
@@ -40,10 +39,7 @@ _BY_ID = text("""
     SELECT id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at, issuer
     FROM account WHERE id = :id
 """)
-_HOLD = text("""
-    SELECT id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at, issuer
-    FROM account WHERE id = :id FOR UPDATE
-""")
+_LOCK = text("SELECT FROM account WHERE id = :id FOR UPDATE")
 # Enabled only, so that nothing differs between a disabled account and none.
 _CREDENTIALS = text("""
     SELECT id, name, password_hash FROM account WHERE lower(name) = lower(:name) AND disabled_at IS NULL
@@ -88,7 +84,7 @@ async def insert(connection: AsyncConnection, name: str, is_admin: bool, passwor
     row = (await connection.execute(_INSERT, values)).first()
     if row is None:
         raise Refused(f'there is an account "{name}" already; choose another name')
-    return _account(row)
+    return Account(*row)
 
 
 async def exists(connection: AsyncConnection, name: str) -> bool:
@@ -101,17 +97,21 @@ async def by_name(connection: AsyncConnection, name: str) -> Account:
     row = (await connection.execute(_BY_NAME, {"name": sent_name(name)})).first()
     if row is None:
         raise NotFound(f'there is no account "{sent_name(name)}"; `shoal user list` shows those there are')
-    return _account(row)
+    return Account(*row)
 
 
 async def by_id(connection: AsyncConnection, account: AccountId) -> Account:
     """Raises `NotFound`."""
-    return _found((await connection.execute(_BY_ID, {"id": account})).first(), account)
+    row = (await connection.execute(_BY_ID, {"id": account})).first()
+    if row is None:
+        raise NotFound(f"there is no account {account}; `shoal user list` shows those there are")
+    return Account(*row)
 
 
 async def held(connection: AsyncConnection, account: AccountId) -> Account:
     """The account, which nobody else changes until the transaction ends. Raises `NotFound`."""
-    return _found((await connection.execute(_HOLD, {"id": account})).first(), account)
+    await connection.execute(_LOCK, {"id": account})
+    return await by_id(connection, account)
 
 
 async def credentials(connection: AsyncConnection, name: str) -> Credentials | None:
@@ -122,7 +122,7 @@ async def credentials(connection: AsyncConnection, name: str) -> Credentials | N
 
 async def page(connection: AsyncConnection, after: AccountId | None, limit: int) -> Sequence[Account]:
     """The `limit` accounts after this one, by id."""
-    return [_account(row) for row in (await connection.execute(_PAGE, {"after": after or 0, "limit": limit})).all()]
+    return [Account(*row) for row in (await connection.execute(_PAGE, {"after": after or 0, "limit": limit})).all()]
 
 
 async def change(
@@ -140,7 +140,7 @@ async def change(
     if row is None:
         now = await by_id(connection, account)
         raise Changed(f'somebody else changed the account "{now.name}" meanwhile; read it again, then change it')
-    return _account(row)
+    return Account(*row)
 
 
 async def of_identity(connection: AsyncConnection, issuer: str, subject: str) -> AccountId | None:
@@ -168,13 +168,3 @@ async def rehash(connection: AsyncConnection, account: AccountId, old: str, new:
 async def admins_held(connection: AsyncConnection) -> set[AccountId]:
     """The enabled admins; they stay so until the transaction ends."""
     return set((await connection.execute(_ADMINS)).scalars())
-
-
-def _account(row: Any) -> Account:
-    return Account(*row)
-
-
-def _found(row: Any, account: AccountId) -> Account:
-    if row is None:
-        raise NotFound(f"there is no account {account}; `shoal user list` shows those there are")
-    return _account(row)

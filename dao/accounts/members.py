@@ -29,9 +29,9 @@ class Member:
 class LimitedRun:
     """A run whose project is limited, with what its start said."""
 
+    limits: ProjectLimits
     id: WorkflowInstanceId
     project: str
-    limits: ProjectLimits
     workflow_code: WorkflowCode
     workflow_version: int
     worker_group: str
@@ -124,20 +124,7 @@ async def of_workflow(connection: AsyncConnection, code: WorkflowCode) -> tuple[
 async def limited_runs(connection: AsyncConnection, runs: Collection[WorkflowInstanceId]) -> list[LimitedRun]:
     """Those of these runs whose project is limited, by id."""
     rows = (await connection.execute(_LIMITED_RUNS, {"runs": sorted(set(runs))})).all()
-    return [
-        LimitedRun(
-            WorkflowInstanceId(row.id),
-            row.project,
-            limits_of(row),
-            WorkflowCode(row.workflow_code),
-            row.workflow_version,
-            row.worker_group,
-            row.environment,
-            row.alert_group,
-            row.warning_type,
-        )
-        for row in rows
-    ]
+    return [LimitedRun(limits_of(row), *row[:8]) for row in rows]
 
 
 async def set_limits(connection: AsyncConnection, project: str, limits: ProjectLimits) -> ProjectLimits:

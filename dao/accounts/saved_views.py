@@ -43,10 +43,7 @@ _FIND = text("""
     SELECT id, person, project, list, name, query, revision, created_by, created_at, updated_at
     FROM saved_view WHERE id = :id
 """)
-_HOLD = text("""
-    SELECT id, person, project, list, name, query, revision, created_by, created_at, updated_at
-    FROM saved_view WHERE id = :id FOR UPDATE
-""")
+_LOCK_ROW = text("SELECT FROM saved_view WHERE id = :id FOR UPDATE")
 _COUNT_OWN = text("SELECT count(*) FROM saved_view WHERE person = :person AND project IS NULL")
 _COUNT_SHARED = text("SELECT count(*) FROM saved_view WHERE project = :project")
 _INSERT = text("""
@@ -93,12 +90,16 @@ async def page(
 
 async def find(connection: AsyncConnection, id_: int) -> SavedView:
     """A view. Raises `NotFound`."""
-    return _one((await connection.execute(_FIND, {"id": id_})).first(), id_)
+    row = (await connection.execute(_FIND, {"id": id_})).first()
+    if row is None:
+        raise NotFound(f"there is no saved view {id_}")
+    return SavedView(*row)
 
 
 async def hold(connection: AsyncConnection, id_: int) -> SavedView:
     """A view that no other transaction changes until this one ends. Raises `NotFound`."""
-    return _one((await connection.execute(_HOLD, {"id": id_})).first(), id_)
+    await connection.execute(_LOCK_ROW, {"id": id_})
+    return await find(connection, id_)
 
 
 async def count(connection: AsyncConnection, of: Holder) -> int:
@@ -131,9 +132,3 @@ async def delete(connection: AsyncConnection, id_: int) -> None:
 async def _lock(connection: AsyncConnection, of: Holder) -> None:
     name = f"saved_view of {of.person}" if of.project is None else f"saved_view in {of.project}"
     await connection.execute(_LOCK, {"of": name})
-
-
-def _one(row: Any, id_: int) -> SavedView:
-    if row is None:
-        raise NotFound(f"there is no saved view {id_}")
-    return SavedView(*row)

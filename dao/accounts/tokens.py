@@ -110,13 +110,11 @@ async def insert(connection: AsyncConnection, account: AccountId, new: NewToken)
     return _token(row)
 
 
-async def find(connection: AsyncConnection, secret_hash: bytes, address: str) -> FoundToken | None:
-    """The token with this secret, which is now used; None: unknown, expired, revoked, or of a disabled account."""
-    return (await find_all(connection, {secret_hash: address})).get(secret_hash)
+async def find(connection: AsyncConnection, wanted: Mapping[bytes, str]) -> dict[bytes, FoundToken]:
+    """The tokens with these secrets, by secret, which are now used; `wanted` has the address from which each is.
 
-
-async def find_all(connection: AsyncConnection, wanted: Mapping[bytes, str]) -> dict[bytes, FoundToken]:
-    """The same for several, by secret; `wanted` has the address from which each is used."""
+    Missing are those that are unknown, expired, revoked, or of a disabled account.
+    """
     values = {"secret_hashes": list(wanted), "addresses": list(wanted.values()), "every": SEEN_EVERY}
     return {bytes(row.secret_hash): _found(row) for row in (await connection.execute(_FIND, values)).all()}
 

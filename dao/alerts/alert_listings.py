@@ -51,8 +51,7 @@ _RESULTS: Mapping[str, str] = {
 }
 _ONE = text("""
     SELECT a.id, a.created_at, a.kind, a.severity, a.project, a.workflow, a.workflow_instance_id, a.task_instance_id,
-           a.alert_group, a.subject, a.state, a.state_reason
-           , a.facts
+           a.alert_group, a.subject, a.state, a.state_reason, a.facts
     FROM alert a WHERE a.id = :id
 """)
 _DELIVERIES = text("""

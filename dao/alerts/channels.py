@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from sqlalchemy import text
 
 from dao.alerts.rows import Channel
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import ALERT_CHANGED, notify
-from dao.postgres.tables import alert_channel
 from dao.secrets.sealed_rows import check_name, reseal
 from dao.secrets.vault import Vault
 from model.alerts.channels import CHANNEL_PURPOSE, parse_channel_url
@@ -26,19 +24,6 @@ class ChannelContent:
     subject_template: str | None = None
     text_template: str | None = None
     enabled: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class ChannelHead:
-    """A channel that this transaction holds."""
-
-    id: int
-    name: str
-    version: int
-    url: str
-    enabled: bool
-    updated_by: str
-    updated_at: datetime
 
 
 # There are few: all are read by their names, and so is one.
@@ -64,10 +49,7 @@ _READ = text("""
     ORDER BY c.name
 """)
 _NAMES = text("SELECT name FROM alert_channel ORDER BY name")
-_HOLD = text("""
-    SELECT id, name, version, shown_url, enabled, updated_by, updated_at FROM alert_channel
-    WHERE name = :name FOR UPDATE
-""")
+_LOCK = text("SELECT FROM alert_channel WHERE name = :name FOR UPDATE")
 _PUT = text("""
     INSERT INTO alert_channel AS c (name, kind, url, key_id, shown_url, description, subject_template, text_template,
                                     enabled, updated_by)
@@ -89,10 +71,11 @@ _TRY_NOW = text("""
     WHERE channel_id = (SELECT id FROM alert_channel WHERE name = :name) AND state = 'WAIT'
       AND next_try_at > clock_timestamp()
 """)
-_WAITING = text("""
-    SELECT count(*) FROM (SELECT FROM alert_delivery WHERE channel_id = :id AND state = 'WAIT' LIMIT 10000) AS n
-""")
 _DELETE = text("DELETE FROM alert_channel WHERE id = :id")
+_UNDER_OTHERS = text(
+    "SELECT name, url, key_id FROM alert_channel WHERE key_id IS DISTINCT FROM :key ORDER BY name FOR UPDATE"
+)
+_RESEAL = text("UPDATE alert_channel SET url = :data, key_id = :key_id WHERE name = :name")
 
 
 async def all_channels(connection: AsyncConnection) -> list[Channel]:
@@ -107,10 +90,10 @@ async def channel_named(connection: AsyncConnection, name: str) -> Channel:
     return Channel(*row)
 
 
-async def hold(connection: AsyncConnection, name: str) -> ChannelHead | None:
+async def hold(connection: AsyncConnection, name: str) -> Channel | None:
     """The channel, which nobody else changes until this transaction ends; None: there is none."""
-    row = (await connection.execute(_HOLD, {"name": name})).first()
-    return None if row is None else ChannelHead(*row)
+    locked = (await connection.execute(_LOCK, {"name": name})).rowcount
+    return await channel_named(connection, name) if locked else None
 
 
 async def put(
@@ -139,27 +122,22 @@ async def put(
     await notify(connection, ALERT_CHANGED)
 
 
-async def change(connection: AsyncConnection, head: ChannelHead, content: ChannelContent, by: str) -> None:
+async def change(connection: AsyncConnection, held: Channel, content: ChannelContent, by: str) -> None:
     """Change a channel that is held, all but its URL."""
-    await connection.execute(_CHANGE, {"id": head.id, **vars(content), "by": by})
-    await connection.execute(_TRY_NOW, {"name": head.name})
+    await connection.execute(_CHANGE, {"id": held.id, **vars(content), "by": by})
+    await connection.execute(_TRY_NOW, {"name": held.name})
     await notify(connection, ALERT_CHANGED)
 
 
-async def waiting(connection: AsyncConnection, head: ChannelHead) -> int:
-    """How many alerts wait for it, up to 10,000."""
-    return int((await connection.execute(_WAITING, {"id": head.id})).scalar_one())
-
-
-async def delete(connection: AsyncConnection, head: ChannelHead) -> None:
+async def delete(connection: AsyncConnection, held: Channel) -> None:
     """Delete a channel that is held, with what it was sent."""
-    await connection.execute(_DELETE, {"id": head.id})
+    await connection.execute(_DELETE, {"id": held.id})
     await notify(connection, ALERT_CHANGED)
 
 
 async def rotate(connection: AsyncConnection, vault: Vault) -> int:
     """Encrypt rows under other keys with the first key. Returns how many. Raises `Refused`, then nothing is changed."""
-    return await reseal(connection, alert_channel, alert_channel.c.url, CHANNEL_PURPOSE, vault)
+    return await reseal(connection, _UNDER_OTHERS, _RESEAL, CHANNEL_PURPOSE, vault)
 
 
 async def not_found(connection: AsyncConnection, name: str) -> NotFound:

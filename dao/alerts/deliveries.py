@@ -184,15 +184,9 @@ async def record_sent(
     """One message has brought these alerts, oldest first; the claim ends. Returns for how many that was recorded: none
     if the claim had lapsed and another sender has one. `note` says what was wrong nevertheless.
     """
-    values = {
-        "channel": channel.id,
-        "claim": channel.claim,
-        "alerts": list(alerts),
-        "first": min(alerts),
-        "note": note,
-    }
+    of = {"channel": channel.id, "claim": channel.claim, "alerts": list(alerts)}
     await notify(connection, ALERT_CHANGED)
-    return (await connection.execute(_SENT, values)).rowcount
+    return (await connection.execute(_SENT, {**of, "first": min(alerts), "note": note})).rowcount
 
 
 async def record_failed(
@@ -202,12 +196,7 @@ async def record_failed(
 
     `reason` is without any secret.
     """
-    values = {
-        "channel": channel.id,
-        "claim": channel.claim,
-        "alerts": list(alerts),
-        "reason": reason,
-        **vars(retry),
-    }
+    of = {"channel": channel.id, "claim": channel.claim, "alerts": list(alerts)}
     await notify(connection, ALERT_CHANGED)
-    return [alert for alert, is_over in (await connection.execute(_FAILED, values)).all() if is_over]
+    rows = (await connection.execute(_FAILED, {**of, "reason": reason, **vars(retry)})).all()
+    return [alert for alert, is_over in rows if is_over]

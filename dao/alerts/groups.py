@@ -19,12 +19,7 @@ _READ = text("""
                  WHERE m.group_id = g.id ORDER BY c.name)
     FROM alert_group g WHERE CAST(:name AS text) IS NULL OR g.name = :name ORDER BY g.name
 """)
-_HOLD = text("""
-    SELECT g.id, g.name, g.description, g.version, g.updated_at, g.updated_by,
-           ARRAY(SELECT c.name FROM alert_group_channel m JOIN alert_channel c ON c.id = m.channel_id
-                 WHERE m.group_id = g.id ORDER BY c.name)
-    FROM alert_group g WHERE g.name = :name FOR UPDATE
-""")
+_LOCK = text("SELECT FROM alert_group WHERE name = :name FOR UPDATE")
 _NAMES = text("SELECT name FROM alert_group ORDER BY name")
 _PUT = text("""
     INSERT INTO alert_group AS g (name, description, updated_by) VALUES (:name, :description, :by)
@@ -59,8 +54,8 @@ async def group_named(connection: AsyncConnection, name: str) -> Group:
 
 async def hold(connection: AsyncConnection, name: str) -> Group | None:
     """The group, which nobody else changes until this transaction ends; None: there is none."""
-    row = (await connection.execute(_HOLD, {"name": name})).first()
-    return None if row is None else Group(*row)
+    locked = (await connection.execute(_LOCK, {"name": name})).rowcount
+    return await group_named(connection, name) if locked else None
 
 
 async def put(connection: AsyncConnection, name: str, description: str, of: Sequence[str], by: str) -> None:

@@ -18,10 +18,7 @@ _PAGE = text("""
       AND (CAST(:after_project AS text) IS NULL OR (project, name) > (:after_project, :after_name))
     ORDER BY project, name LIMIT :limit
 """)
-_HOLD = text("""
-    SELECT id, project, name, text, enabled, problem, version, updated_at, updated_by FROM alert_rule
-    WHERE project = :project AND name = :name FOR UPDATE
-""")
+_LOCK = text("SELECT FROM alert_rule WHERE project = :project AND name = :name FOR UPDATE")
 _FIND = text("""
     SELECT id, project, name, text, enabled, problem, version, updated_at, updated_by FROM alert_rule
     WHERE project = :project AND name = :name
@@ -58,8 +55,8 @@ async def page(
 
 async def hold(connection: AsyncConnection, project: str, name: str) -> SavedRule | None:
     """The rule, which nobody else changes until this transaction ends; None: there is none."""
-    row = (await connection.execute(_HOLD, {"project": project, "name": name})).first()
-    return None if row is None else SavedRule(*row)
+    locked = (await connection.execute(_LOCK, {"project": project, "name": name})).rowcount
+    return await find(connection, project, name) if locked else None
 
 
 async def find(connection: AsyncConnection, project: str, name: str) -> SavedRule:

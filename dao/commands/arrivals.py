@@ -70,8 +70,7 @@ _BETWEEN = text("""
         (SELECT found.* FROM (
             SELECT h.command_id AS id, h.type, h.created_at, h.handled_at, h.master_id, h.outcome,
                    h.workflow_instance_id AS run, CAST(NULL AS bigint) AS code
-            FROM command_history h                                              -- index: command_history_pkey
-                 , bounds b
+            FROM command_history h, bounds b                                    -- index: command_history_pkey
             WHERE h.command_id >= b.first - 100 AND h.command_id < b.past + 100
             ORDER BY h.command_id LIMIT :read + 200) AS found
          WHERE found.created_at >= CAST(:since AS timestamptz) AND found.created_at < CAST(:until AS timestamptz))

@@ -7,7 +7,7 @@ number of processes may do parts; one that is killed leaves its part undone, and
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -81,16 +81,16 @@ _INSERT = text("""
     RETURNING id
 """)
 _FIND = text("""
-    SELECT id, action, state, wanted, total, done_to, last_run, asked, refused, problem, actor_kind, actor, account_id,
-           address, request_id, created_at, updated_at, ended_at,
-           extract(epoch FROM clock_timestamp() - updated_at)::float8 AS idle_s
+    SELECT action, wanted, total, done_to, last_run, actor_kind, actor, account_id, address, request_id, id, state,
+           asked, refused, problem, created_at, updated_at, ended_at,
+           extract(epoch FROM clock_timestamp() - updated_at)::float8
     FROM bulk_operation WHERE id = :id
 """)
 # SKIP LOCKED: another process is at that one. The one that has waited longest comes first, so that all get on.
 _NEXT = text("""
-    SELECT id, action, state, wanted, total, done_to, last_run, asked, refused, problem, actor_kind, actor, account_id,
-           address, request_id, created_at, updated_at, ended_at,
-           extract(epoch FROM clock_timestamp() - updated_at)::float8 AS idle_s
+    SELECT action, wanted, total, done_to, last_run, actor_kind, actor, account_id, address, request_id, id, state,
+           asked, refused, problem, created_at, updated_at, ended_at,
+           extract(epoch FROM clock_timestamp() - updated_at)::float8
     FROM bulk_operation WHERE state = 'RUNNING'                               -- index: bulk_operation_running
     ORDER BY updated_at LIMIT 1 FOR UPDATE SKIP LOCKED
 """)
@@ -186,21 +186,7 @@ def _wanted(found: Mapping[str, Any]) -> Matching:
     )
 
 
-def _read(row: Any) -> BulkOperation:
-    return BulkOperation(
-        BulkAction(row.action),
-        _wanted(row.wanted),
-        row.total,
-        row.done_to,
-        row.last_run,
-        Asker(ActorKind(row.actor_kind), row.actor, row.account_id, row.address, row.request_id),
-        row.id,
-        BulkState(row.state),
-        row.asked,
-        row.refused,
-        row.problem,
-        row.created_at,
-        row.updated_at,
-        row.ended_at,
-        row.idle_s,
-    )
+def _read(row: Sequence[Any]) -> BulkOperation:
+    action, wanted, total, done_to, last_run, kind, *asker, id_, state = row[:12]
+    of_all = BulkAction(action), _wanted(wanted), total, done_to, last_run
+    return BulkOperation(*of_all, Asker(ActorKind(kind), *asker), id_, BulkState(state), *row[12:])

@@ -45,22 +45,12 @@ _LIST = text("""
     LEFT JOIN workflow_definition d ON d.code = e.workflow_code
     LEFT JOIN workflow_instance i ON i.id = e.workflow_instance_id
     LEFT JOIN workflow_definition r ON r.code = i.workflow_code
-    WHERE e.command_id < :before
+    WHERE e.command_id < :before AND (CAST(:ids AS bigint[]) IS NULL OR e.command_id = ANY(CAST(:ids AS bigint[])))
       AND (CAST(:visible AS text[]) IS NULL
            OR coalesce(d.project, r.project) IS NOT NULL
               AND coalesce(d.project, r.project) = ANY(CAST(:visible AS text[]))
               AND coalesce(r.project, d.project) = ANY(CAST(:visible AS text[])))
-    ORDER BY e.command_id DESC LIMIT :limit
-""")
-_SOME = text("""
-    SELECT e.command_id, coalesce(e.type, ''), e.workflow_code, e.workflow_version, e.workflow_instance_id,
-           coalesce(e.params, ''), e.priority, e.failure_strategy, e.worker_group, e.created_at::text, e.created_by,
-           e.reason, e.master_id, e.refused_at, e.start_tasks, d.project, r.project
-    FROM error_command e
-    LEFT JOIN workflow_definition d ON d.code = e.workflow_code
-    LEFT JOIN workflow_instance i ON i.id = e.workflow_instance_id
-    LEFT JOIN workflow_definition r ON r.code = i.workflow_code
-    WHERE e.command_id = ANY(CAST(:ids AS bigint[])) ORDER BY e.command_id
+    ORDER BY e.command_id DESC LIMIT CAST(:limit AS bigint)
 """)
 # With all its values but those that are given instead, and as a new command: a new id, so a new slot, and a new
 # creation time, so that nobody steals it as one that has waited too long.
@@ -112,13 +102,15 @@ async def error_commands(
 
     `visible`: only those of workflows of these projects; None = all.
     """
-    values = {"limit": limit, "before": before or _ID_MAX, "visible": None if visible is None else list(visible)}
+    seen = None if visible is None else list(visible)
+    values = {"limit": limit, "before": before or _ID_MAX, "visible": seen, "ids": None}
     return [ErrorCommand(*row) for row in (await connection.execute(_LIST, values)).all()]
 
 
 async def some_error_commands(connection: AsyncConnection, ids: Collection[int]) -> list[ErrorCommand]:
     """The refused commands with these ids, oldest first. Raises `NotFound` if one of them does not exist."""
-    found = [ErrorCommand(*row) for row in (await connection.execute(_SOME, {"ids": list(ids)})).all()]
+    values = {"limit": None, "before": _ID_MAX, "visible": None, "ids": list(ids)}
+    found = [ErrorCommand(*row) for row in reversed((await connection.execute(_LIST, values)).all())]
     if missing := sorted(set(ids) - {each.id for each in found}):
         raise _not_found(missing[0])
     return found

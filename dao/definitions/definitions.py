@@ -103,13 +103,6 @@ _BY_NAME = text("""
     FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
     WHERE d.project = :project AND d.name = :name
 """)
-_ALL = text("""
-    SELECT d.code, d.project, d.name, d.version, d.release_state, coalesce(p.params, '{}') AS project_params,
-           p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups
-    FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
-    WHERE NOT d.is_trial
-    ORDER BY d.project, d.name LIMIT :limit
-""")
 # By the primary key; with a project by workflow_definition_name, of which a project has few rows.
 _PAGE = text("""
     SELECT d.code, d.project, d.name, d.version, d.release_state, coalesce(p.params, '{}') AS project_params,
@@ -223,11 +216,6 @@ async def find(
 async def projects_with(connection: AsyncConnection, name: str) -> list[str]:
     """The names of the projects that have a workflow of this name, sorted."""
     return list((await connection.execute(_PROJECTS, {"name": name})).scalars())
-
-
-async def all_heads(connection: AsyncConnection, limit: int) -> list[Definition]:
-    """Up to `limit` definitions by project and name."""
-    return [_definition(row) for row in (await connection.execute(_ALL, {"limit": limit})).all()]
 
 
 async def page(

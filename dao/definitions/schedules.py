@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, text
+from sqlalchemy import text
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
@@ -175,7 +175,7 @@ async def due(connection: AsyncConnection, slot: Slot | None, limit: int) -> Due
         return None
     values = {"current": slot.current, "total": slot.total, "limit": limit}
     rows = (await connection.execute(_DUE, values)).all()
-    return DueSchedules(rows[0].computed_at, [_row(row[1:]) for row in rows]) if rows else None
+    return DueSchedules(rows[0].computed_at, [ScheduleRow(*row[1:]) for row in rows]) if rows else None
 
 
 async def next_due_in_s(connection: AsyncConnection, slot: Slot | None, *, to_come: bool = False) -> float | None:
@@ -211,7 +211,7 @@ async def fire(connection: FencedTransaction, fires: Sequence[Fire]) -> dict[Sch
 
 
 async def of_workflow(connection: AsyncConnection, workflow: WorkflowCode) -> list[ScheduleRow]:
-    return [_row(row) for row in (await connection.execute(_OF_WORKFLOW, {"workflow": workflow})).all()]
+    return [ScheduleRow(*row) for row in (await connection.execute(_OF_WORKFLOW, {"workflow": workflow})).all()]
 
 
 async def find(connection: AsyncConnection, id_: ScheduleId) -> ScheduleRow:
@@ -219,7 +219,7 @@ async def find(connection: AsyncConnection, id_: ScheduleId) -> ScheduleRow:
     row = (await connection.execute(_FIND, {"id": id_})).first()
     if row is None:
         raise _not_found(id_)
-    return _row(row)
+    return ScheduleRow(*row)
 
 
 async def insert(
@@ -267,10 +267,6 @@ async def _announce(connection: AsyncConnection, workflow: WorkflowCode) -> None
 
 def _values(spec: ScheduleSpec) -> dict[str, Any]:
     return {name: getattr(spec, name) for name in ScheduleSpec.__slots__}
-
-
-def _row(row: Row[Any] | Sequence[Any]) -> ScheduleRow:
-    return ScheduleRow(*row)
 
 
 def _not_found(id_: ScheduleId) -> NotFound:

@@ -13,9 +13,8 @@ from enum import StrEnum
 from sqlalchemy import TextClause, text
 
 from dao.postgres.engine import AsyncConnection
+from dao.run_lists import id_prefixes
 
-ID_DIGITS = 19
-"""Of the longest id."""
 EACH_LENGTH = 100
 """Of the runs whose ids begin so and have the same length, the newest that are read: few may be seen by the caller."""
 
@@ -119,7 +118,7 @@ async def schedules(
     connection: AsyncConnection, q: str, workflows: Sequence[int], visible: Collection[str] | None, limit: int
 ) -> list[Found]:
     """Up to `limit` schedules: the one with this id, then those of these workflows in their order."""
-    exact = ranges[0][0] if (ranges := _ranges(q)) else 0
+    exact = ranges[-1][0] if (ranges := _ranges(q)) else 0
     return await _found(connection, _SCHEDULES, visible, limit, exact=exact, workflows=list(workflows))
 
 
@@ -129,12 +128,8 @@ async def nodes(connection: AsyncConnection, q: str, limit: int) -> list[Found]:
 
 
 def _ranges(q: str) -> list[tuple[int, int]]:
-    """The ids that begin with these digits; none if these are no beginning of an id."""
-    if not (q.isascii() and q.isdecimal() and len(q) <= ID_DIGITS) or q.startswith("0") or int(q) >= 2**63:
-        return []
-    number = int(q)
-    ranges = [(number * 10**more, (number + 1) * 10**more - 1) for more in range(ID_DIGITS - len(q) + 1)]
-    return [(first, min(last, 2**63 - 1)) for first, last in ranges if first < 2**63]
+    """The ids that begin with these digits, the one that they are last; none if these are no beginning of an id."""
+    return id_prefixes.ranges(q) if q.isascii() and q.isdecimal() else []
 
 
 async def _found(

@@ -78,11 +78,9 @@ _ALL_COUNTS = text("""
     ORDER BY p.name LIMIT 10000
 """)
 _RESOURCES = text("""
-    SELECT r.id, r.name, r.place,
-           resource_state(r)
-           , r.data, r.taken_at, b.beaten_at + CAST(:lease AS interval), coalesce(nullif(n.name, ''), n.address),
-           r.worker_id, CASE WHEN isfinite(r.free_since) THEN r.free_since END, r.set_aside_at, r.set_aside_why,
-           r.set_aside_by, r.checked_at,
+    SELECT r.id, r.name, r.place, resource_state(r), r.data, r.taken_at, b.beaten_at + CAST(:lease AS interval),
+           coalesce(nullif(n.name, ''), n.address), r.worker_id, CASE WHEN isfinite(r.free_since) THEN r.free_since END,
+           r.set_aside_at, r.set_aside_why, r.set_aside_by, r.checked_at,
            t.id, t.task_name, t.attempt, t.task_code, t.workflow_instance_id, d.code, d.name, d.project,
            t.stream IS NOT NULL
     FROM (SELECT * FROM pool_resource
@@ -93,8 +91,7 @@ _RESOURCES = text("""
     LEFT JOIN task_instance t ON t.id = r.task_instance_id
     LEFT JOIN workflow_instance i ON i.id = t.workflow_instance_id
     LEFT JOIN workflow_definition d ON d.code = i.workflow_code
-    WHERE (CAST(:states AS text[]) IS NULL
-           OR resource_state(r) = ANY(CAST(:states AS text[])))
+    WHERE (CAST(:states AS text[]) IS NULL OR resource_state(r) = ANY(CAST(:states AS text[])))
       AND (CAST(:words AS text) IS NULL OR strpos(lower(r.name), lower(:words)) > 0)
     ORDER BY r.place, r.id LIMIT :limit
 """)

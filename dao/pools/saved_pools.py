@@ -59,10 +59,7 @@ _HEADS = text("""
     SELECT code, name, description, counted, validity_check, version, changed_at, changed_by
     FROM resource_pool WHERE name = ANY(:names) ORDER BY code
 """)
-_HOLD = text("""
-    SELECT code, name, description, counted, validity_check, version, changed_at, changed_by
-    FROM resource_pool WHERE name = ANY(:names) ORDER BY code FOR UPDATE
-""")
+_LOCK = text("SELECT FROM resource_pool WHERE name = ANY(:names) ORDER BY code FOR UPDATE")
 _ALL_NAMES = text("SELECT name FROM resource_pool ORDER BY name")
 _INSERT = text("""
     INSERT INTO resource_pool (name, description, counted, validity_check, changed_by)
@@ -98,7 +95,8 @@ async def head(connection: AsyncConnection, name: str) -> PoolHead:
 
 async def hold(connection: AsyncConnection, names: Collection[str]) -> dict[str, PoolHead]:
     """The same, until the transaction ends: nobody gets a resource of them and nobody changes them meanwhile."""
-    return {row[1]: _head(row) for row in (await connection.execute(_HOLD, {"names": list(names)})).all()}
+    await connection.execute(_LOCK, {"names": list(names)})
+    return await heads(connection, names)
 
 
 async def all_names(connection: AsyncConnection) -> list[str]:

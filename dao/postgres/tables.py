@@ -16,7 +16,6 @@ from sqlalchemy import (
     DateTime,
     Double,
     Integer,
-    LargeBinary,
     MetaData,
     SmallInteger,
     Table,
@@ -68,18 +67,5 @@ task_instance = _table(
         _PRIORITY: "task_priority",
         Double: "progress_done progress_total",
         JSONB: "stream looks",
-    },
-)
-environment = _table("environment", {Text: "name key_id", LargeBinary: "script", _TIME: "created_at updated_at"})
-data_source = _table("data_source", {Text: "name shown_url key_id", LargeBinary: "url", _TIME: "created_at updated_at"})
-alert_channel = _table(
-    "alert_channel",
-    {
-        BigInteger: "id",
-        Text: "name kind key_id description updated_by shown_url subject_template text_template",
-        LargeBinary: "url",
-        Boolean: "enabled",
-        Integer: "version",
-        _TIME: "updated_at",
     },
 )

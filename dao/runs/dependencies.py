@@ -156,27 +156,10 @@ _THESE = text("""
 """)
 # Of all masters, in the order of the index: so it reads a bounded number of rows, however many tasks of others wait.
 _WALK = text("""
-    WITH walked AS MATERIALIZED (
-        SELECT workflow_instance_id, id FROM task_instance                     -- index: task_instance_dependent
-        WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT'
-          AND (workflow_instance_id, id) > (:after_instance, :after_task)
-        ORDER BY workflow_instance_id, id LIMIT :limit
-    )
-    SELECT w.workflow_instance_id AS walked_instance, w.id AS walked_task, own.*
-    FROM walked w
-    LEFT JOIN LATERAL (
-        SELECT t.id, t.params, coalesce(d.project, 'default') AS project,
-               CASE WHEN i.schedule_time BETWEEN '0001-01-03' AND '9999-12-29' THEN i.schedule_time END
-                   AS schedule_time,
-               i.time_zone,
-               CASE WHEN isfinite(t.started_at) THEN greatest(0, extract(epoch FROM clock_timestamp() - t.started_at))
-                    ELSE 0 END::float8 AS waited_s,
-               t.timeout_s, t.timeout_strategy, i.command_type IN ('SCHEDULER', 'COMPLEMENT_DATA') AS is_dated
-        FROM task_instance t                                                   -- index: task_instance_pkey
-        JOIN workflow_instance i ON i.id = t.workflow_instance_id AND coalesce(i.master_id = :master, false)
-        LEFT JOIN workflow_definition d ON d.code = i.workflow_code
-        WHERE t.id = w.id) AS own ON true
-    ORDER BY w.workflow_instance_id, w.id
+    SELECT workflow_instance_id, id FROM task_instance                         -- index: task_instance_dependent
+    WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT'
+      AND (workflow_instance_id, id) > (:after_instance, :after_task)
+    ORDER BY workflow_instance_id, id LIMIT :limit
 """)
 _CODES = text("""
     SELECT d.code, d.project, d.name FROM workflow_definition d
@@ -272,11 +255,12 @@ async def still_waiting(
 
 async def walk(connection: AsyncConnection, master: Epoch, after: Place, limit: int) -> Stretch:
     """The next `limit` of all waiting DEPENDENT tasks, after `after`; returns those of this master."""
-    values = {"master": master, "after_instance": after.instance, "after_task": after.task, "limit": limit}
-    rows = (await connection.execute(_WALK, values)).all()
-    goes_on = len(rows) == limit
-    last = Place(WorkflowInstanceId(rows[-1][0]), TaskInstanceId(rows[-1][1])) if goes_on else None
-    return Stretch(_tasks([row[2:] for row in rows if row[2] is not None]), last)
+    values = {"after_instance": after.instance, "after_task": after.task, "limit": limit}
+    walked = [Place(*row) for row in (await connection.execute(_WALK, values)).all()]
+    waiting = await still_waiting(connection, master, [place.task for place in walked]) if walked else []
+    own = {task.id: task for task in waiting}
+    tasks = [own[place.task] for place in walked if place.task in own]
+    return Stretch(tasks, walked[-1] if len(walked) == limit else None)
 
 
 async def codes(

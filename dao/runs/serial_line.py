@@ -142,8 +142,7 @@ _WITH_ROOM = text("""
             WHERE i.state = 'SERIAL_WAIT' AND i.workflow_code = :code
               AND (i.workflow_code, i.serial_key) > (w.code, w.key)
             ORDER BY i.workflow_code, i.serial_key LIMIT 1) AS next
-    )
-    , allowed AS MATERIALIZED (
+    ), allowed AS MATERIALIZED (
         SELECT coalesce((SELECT v.max_active FROM workflow_definition d            -- index: workflow_version_pkey
                          JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version
                          WHERE d.code = :code), 1) AS places
@@ -181,15 +180,13 @@ _CALL_FROM = text("""
 _CALL_MISSED = text("""
     WITH RECURSIVE waiting AS (
         (SELECT workflow_code AS code, serial_key AS key FROM workflow_instance -- index: workflow_instance_turn
-         WHERE state = 'SERIAL_WAIT' AND true
-         ORDER BY workflow_code, serial_key LIMIT 1)
+         WHERE state = 'SERIAL_WAIT' ORDER BY workflow_code, serial_key LIMIT 1)
         UNION ALL
         SELECT next.code, next.key FROM waiting w CROSS JOIN LATERAL (
             SELECT i.workflow_code AS code, i.serial_key AS key FROM workflow_instance i
-            WHERE i.state = 'SERIAL_WAIT' AND true AND (i.workflow_code, i.serial_key) > (w.code, w.key)
+            WHERE i.state = 'SERIAL_WAIT' AND (i.workflow_code, i.serial_key) > (w.code, w.key)
             ORDER BY i.workflow_code, i.serial_key LIMIT 1) AS next
-    )
-    , allowed AS MATERIALIZED (
+    ), allowed AS MATERIALIZED (
         SELECT line.code, coalesce(
             (SELECT v.max_active FROM workflow_definition d                        -- index: workflow_version_pkey
              JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version
@@ -222,15 +219,13 @@ _CALL_MISSED = text("""
 _AWAITED = text("""
     WITH RECURSIVE waiting AS (
         (SELECT workflow_code AS code, serial_key AS key FROM workflow_instance -- index: workflow_instance_turn
-         WHERE state = 'SERIAL_WAIT' AND true
-         ORDER BY workflow_code, serial_key LIMIT 1)
+         WHERE state = 'SERIAL_WAIT' ORDER BY workflow_code, serial_key LIMIT 1)
         UNION ALL
         SELECT next.code, next.key FROM waiting w CROSS JOIN LATERAL (
             SELECT i.workflow_code AS code, i.serial_key AS key FROM workflow_instance i
-            WHERE i.state = 'SERIAL_WAIT' AND true AND (i.workflow_code, i.serial_key) > (w.code, w.key)
+            WHERE i.state = 'SERIAL_WAIT' AND (i.workflow_code, i.serial_key) > (w.code, w.key)
             ORDER BY i.workflow_code, i.serial_key LIMIT 1) AS next
-    )
-    , awaited AS (
+    ), awaited AS (
         SELECT head.id, line.code, line.key, head.state, head.parent_instance_id AS above FROM waiting AS line
         CROSS JOIN LATERAL (
             SELECT id, state, parent_instance_id FROM workflow_instance            -- index: workflow_instance_line

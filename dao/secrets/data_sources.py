@@ -5,24 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import delete, func, select
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from dao.postgres.tables import data_source
 from dao.secrets.data_source_url import parse_data_source_url, shown_url
 from dao.secrets.sealed_rows import check_name, reseal
 from dao.secrets.vault import Sealed, Vault
 from model.errors import NotFound, Refused
 
 PURPOSE = "data source"
-_SHOWN = select(
-    data_source.c.name,
-    data_source.c.shown_url,
-    data_source.c.key_id,
-    data_source.c.created_at,
-    data_source.c.updated_at,
+_READ = text("""
+    SELECT name, shown_url, key_id, created_at, updated_at FROM data_source
+    WHERE CAST(:name AS text) IS NULL OR name = :name ORDER BY name
+""")
+_PUT = text("""
+    INSERT INTO data_source (name, url, shown_url, key_id) VALUES (:name, :url, :shown_url, :key_id)
+    ON CONFLICT (name) DO UPDATE
+    SET url = :url, shown_url = :shown_url, key_id = :key_id, updated_at = clock_timestamp()
+""")
+_SEALED = text("SELECT url, key_id FROM data_source WHERE name = :name")
+_DELETE = text("DELETE FROM data_source WHERE name = :name")
+_UNDER_OTHERS = text(
+    "SELECT name, url, key_id FROM data_source WHERE key_id IS DISTINCT FROM :key ORDER BY name FOR UPDATE"
 )
+_RESEAL = text("UPDATE data_source SET url = :data, key_id = :key_id WHERE name = :name")
 
 
 @dataclass(frozen=True)
@@ -42,23 +48,19 @@ async def put(connection: AsyncConnection, name: str, url: str, vault: Vault) ->
     parsed = parse_data_source_url(url)
     sealed = vault.seal(parsed.render_as_string(hide_password=False), f"{PURPOSE} {name}")
     shown = shown_url(parsed)
-    values = {"url": sealed.data, "shown_url": shown, "key_id": sealed.key_id}
-    await connection.execute(
-        insert(data_source)
-        .values(name=name, **values)
-        .on_conflict_do_update(index_elements=["name"], set_={**values, "updated_at": func.clock_timestamp()})
-    )
+    values = {"name": name, "url": sealed.data, "shown_url": shown, "key_id": sealed.key_id}
+    await connection.execute(_PUT, values)
     return shown
 
 
 async def all_data_sources(connection: AsyncConnection) -> list[DataSource]:
     """All of them by name, without their secrets."""
-    return [DataSource(*row) for row in (await connection.execute(_SHOWN.order_by(data_source.c.name))).all()]
+    return [DataSource(*row) for row in (await connection.execute(_READ, {"name": None})).all()]
 
 
 async def data_source_named(connection: AsyncConnection, name: str) -> DataSource:
     """One of them, without its secrets. Raises `NotFound`."""
-    row = (await connection.execute(_SHOWN.where(data_source.c.name == name))).first()
+    row = (await connection.execute(_READ, {"name": name})).first()
     if row is None:
         raise _not_found(name)
     return DataSource(*row)
@@ -70,22 +72,21 @@ async def url_of(connection: AsyncConnection, name: str, vault: Vault) -> str:
         raise Refused(
             "a URL is not a name of a data source: definitions are not secret; save it by `shoal datasource set NAME`"
         )
-    c = data_source.c
-    row = (await connection.execute(select(c.url, c.key_id).where(c.name == name))).first()
+    row = (await connection.execute(_SEALED, {"name": name})).first()
     if row is None:
         raise _not_found(name)
-    return vault.open(Sealed(row.url, row.key_id), f"{PURPOSE} {name}")
+    return vault.open(Sealed(*row), f"{PURPOSE} {name}")
 
 
 async def remove(connection: AsyncConnection, name: str) -> None:
     """Delete a data source. Raises `NotFound`."""
-    if (await connection.execute(delete(data_source).where(data_source.c.name == name))).rowcount == 0:
+    if (await connection.execute(_DELETE, {"name": name})).rowcount == 0:
         raise _not_found(name)
 
 
 async def rotate(connection: AsyncConnection, vault: Vault) -> int:
     """Encrypt rows under other keys with the first key. Returns how many. Raises `Refused`, then nothing is changed."""
-    return await reseal(connection, data_source, data_source.c.url, PURPOSE, vault)
+    return await reseal(connection, _UNDER_OTHERS, _RESEAL, PURPOSE, vault)
 
 
 def _not_found(name: str) -> NotFound:

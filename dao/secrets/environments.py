@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import delete, func, select
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from dao.postgres.tables import environment
 from dao.secrets.sealed_rows import check_name, reseal
 from dao.secrets.vault import Sealed, Vault
 from model.errors import NotFound, Refused
@@ -18,7 +16,20 @@ from model.scripts.normal_form import plain_script
 
 PURPOSE = "environment"
 SCRIPT_BYTES_MAX = 1_000_000
-_SHOWN = select(environment.c.name, environment.c.key_id, environment.c.created_at, environment.c.updated_at)
+_READ = text("""
+    SELECT name, key_id, created_at, updated_at FROM environment
+    WHERE CAST(:name AS text) IS NULL OR name = :name ORDER BY name
+""")
+_PUT = text("""
+    INSERT INTO environment (name, script, key_id) VALUES (:name, :script, :key_id)
+    ON CONFLICT (name) DO UPDATE SET script = :script, key_id = :key_id, updated_at = clock_timestamp()
+""")
+_SEALED = text("SELECT script, key_id FROM environment WHERE name = :name")
+_DELETE = text("DELETE FROM environment WHERE name = :name")
+_UNDER_OTHERS = text(
+    "SELECT name, script, key_id FROM environment WHERE key_id IS DISTINCT FROM :key ORDER BY name FOR UPDATE"
+)
+_RESEAL = text("UPDATE environment SET script = :data, key_id = :key_id WHERE name = :name")
 
 
 @dataclass(frozen=True)
@@ -40,22 +51,17 @@ async def put(connection: AsyncConnection, name: str, script: str, vault: Vault)
     if not is_storable(script):
         raise Refused(f'the script of environment "{name}" is not a text: it contains a NUL or half a character')
     sealed = vault.seal(script, f"{PURPOSE} {name}")
-    values = {"script": sealed.data, "key_id": sealed.key_id}
-    await connection.execute(
-        insert(environment)
-        .values(name=name, **values)
-        .on_conflict_do_update(index_elements=["name"], set_={**values, "updated_at": func.clock_timestamp()})
-    )
+    await connection.execute(_PUT, {"name": name, "script": sealed.data, "key_id": sealed.key_id})
 
 
 async def all_environments(connection: AsyncConnection) -> list[Environment]:
     """All of them by name, without their scripts."""
-    return [Environment(*row) for row in (await connection.execute(_SHOWN.order_by(environment.c.name))).all()]
+    return [Environment(*row) for row in (await connection.execute(_READ, {"name": None})).all()]
 
 
 async def environment_named(connection: AsyncConnection, name: str) -> Environment:
     """One of them, without its script. Raises `NotFound`."""
-    row = (await connection.execute(_SHOWN.where(environment.c.name == name))).first()
+    row = (await connection.execute(_READ, {"name": name})).first()
     if row is None:
         raise _not_found(name)
     return Environment(*row)
@@ -63,22 +69,21 @@ async def environment_named(connection: AsyncConnection, name: str) -> Environme
 
 async def script_of(connection: AsyncConnection, name: str, vault: Vault) -> str:
     """The script. Raises `NotFound`, or `Refused` when it cannot be decrypted."""
-    c = environment.c
-    row = (await connection.execute(select(c.script, c.key_id).where(c.name == name))).first()
+    row = (await connection.execute(_SEALED, {"name": name})).first()
     if row is None:
         raise _not_found(name)
-    return vault.open(Sealed(row.script, row.key_id), f"{PURPOSE} {name}")
+    return vault.open(Sealed(*row), f"{PURPOSE} {name}")
 
 
 async def remove(connection: AsyncConnection, name: str) -> None:
     """Delete an environment. Raises `NotFound`."""
-    if (await connection.execute(delete(environment).where(environment.c.name == name))).rowcount == 0:
+    if (await connection.execute(_DELETE, {"name": name})).rowcount == 0:
         raise _not_found(name)
 
 
 async def rotate(connection: AsyncConnection, vault: Vault) -> int:
     """Encrypt rows under other keys with the first key. Returns how many. Raises `Refused`, then nothing is changed."""
-    return await reseal(connection, environment, environment.c.script, PURPOSE, vault)
+    return await reseal(connection, _UNDER_OTHERS, _RESEAL, PURPOSE, vault)
 
 
 def _not_found(name: str) -> NotFound:

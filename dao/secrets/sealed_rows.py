@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sqlalchemy import Column, LargeBinary, Table, select, update
+from sqlalchemy import TextClause
 
 from dao.postgres.engine import AsyncConnection
 from dao.secrets.vault import Sealed, Vault
@@ -20,21 +20,20 @@ def check_name(name: str, what: str) -> str:
     return name
 
 
-async def reseal(connection: AsyncConnection, table: Table, secret: Column[bytes], purpose: str, vault: Vault) -> int:
+async def reseal(
+    connection: AsyncConnection, under_others: TextClause, write: TextClause, purpose: str, vault: Vault
+) -> int:
     """Encrypt rows under an older key again with the first key. Returns how many. `purpose` is followed by the name.
 
-    Raises `Refused`, naming the row and its key, when one cannot be decrypted: nothing is changed then.
+    Args:
+        under_others: finds and locks them: name, secret and key.
+        write: writes one.
+    Raises:
+        Refused: one cannot be decrypted; it names the row and its key, and nothing is changed.
     """
-    assert isinstance(secret.type, LargeBinary)
-    first = vault.key_ids[:1]
-    rows = await connection.execute(
-        select(table.c.name, secret, table.c.key_id).where(table.c.key_id.not_in(first)).order_by(table.c.name)
-        .with_for_update()
-    )  # fmt: skip
-    count = 0
-    for name, data, key_id in rows.all():
+    first = next(iter(vault.key_ids), None)
+    rows = (await connection.execute(under_others, {"key": first})).all()
+    for name, data, key_id in rows:
         sealed = vault.seal(vault.open(Sealed(data, key_id), f"{purpose} {name}"), f"{purpose} {name}")
-        values = {secret.name: sealed.data, "key_id": sealed.key_id}
-        await connection.execute(update(table).where(table.c.name == name).values(values))
-        count += 1
-    return count
+        await connection.execute(write, {"name": name, "data": sealed.data, "key_id": sealed.key_id})
+    return len(rows)

@@ -35,44 +35,25 @@ FAILED = frozenset(map(TaskState, ("FAILURE", "KILL", "PAUSE", "NEED_FAULT_TOLER
 
 _ID_MAX = 2**63 - 1
 # The states once more as constants: the index is partial. `-id` is an order that no other index has.
-_IS_FAILED = text("""
-    task_instance.id = ANY(ARRAY(
-        SELECT t.id FROM unnest(CAST(:states AS text[])) AS in_state CROSS JOIN LATERAL (
-            SELECT id FROM task_instance                                        -- index: task_instance_failed
-            WHERE state = in_state AND state IN ('FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS')
-              AND -id > -CAST(:before AS bigint)
-            ORDER BY -id LIMIT :limit) AS t
-        ORDER BY t.id DESC LIMIT :limit))
-""")
-_DOWN_TO = text("""
-    SELECT CASE WHEN count(*) = :limit THEN min(id) END FROM (
-        SELECT t.id FROM unnest(CAST(:states AS text[])) AS in_state CROSS JOIN LATERAL (
-            SELECT id FROM task_instance                                        -- index: task_instance_failed
-            WHERE state = in_state AND state IN ('FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS')
-              AND -id > -CAST(:before AS bigint)
-            ORDER BY -id LIMIT :limit) AS t
-        ORDER BY t.id DESC LIMIT :limit) AS walked
+_NEWEST_FAILED = text("""
+    SELECT t.id FROM unnest(CAST(:states AS text[])) AS in_state CROSS JOIN LATERAL (
+        SELECT id FROM task_instance                                            -- index: task_instance_failed
+        WHERE state = in_state AND state IN ('FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS')
+          AND -id > -CAST(:before AS bigint)
+        ORDER BY -id LIMIT :read) AS t
+    ORDER BY t.id DESC LIMIT :read
 """)
 # By ranges of the primary key; see `id_prefixes`.
-_IS_OF_IDS = text("""
-    task_instance.id = ANY(ARRAY(
-        SELECT own.id FROM unnest(CAST(:lows AS bigint[]), CAST(:highs AS bigint[])) AS wanted (low, high)
-        CROSS JOIN LATERAL (
-            SELECT id FROM task_instance                                        -- index: task_instance_pkey
-            WHERE id BETWEEN wanted.low AND wanted.high AND id < CAST(:before AS bigint)
-            ORDER BY id DESC LIMIT :page) AS own
-        ORDER BY own.id DESC LIMIT :page))
+_NEWEST_OF_PREFIX = text("""
+    SELECT own.id FROM unnest(CAST(:lows AS bigint[]), CAST(:highs AS bigint[])) AS wanted (low, high)
+    CROSS JOIN LATERAL (
+        SELECT id FROM task_instance                                            -- index: task_instance_pkey
+        WHERE id BETWEEN wanted.low AND wanted.high AND id < CAST(:before AS bigint)
+        ORDER BY id DESC LIMIT :read) AS own
+    ORDER BY own.id DESC LIMIT :read
 """)
-_DOWN_TO_OF_IDS = text("""
-    SELECT CASE WHEN count(*) = :page THEN min(id) END FROM (
-        SELECT own.id FROM unnest(CAST(:lows AS bigint[]), CAST(:highs AS bigint[])) AS wanted (low, high)
-        CROSS JOIN LATERAL (
-            SELECT id FROM task_instance                                        -- index: task_instance_pkey
-            WHERE id BETWEEN wanted.low AND wanted.high AND id < CAST(:before AS bigint)
-            ORDER BY id DESC LIMIT :page) AS own
-        ORDER BY own.id DESC LIMIT :page) AS walked
-""")
-
+# A subquery hides from the planner how many they are: for thousands it would walk all runs to join them.
+_IS_READ = text("task_instance.id = ANY(ARRAY(SELECT unnest(CAST(:ids AS bigint[]))))")
 # Of the walked attempts those of some workflows: each of their runs is looked up once, however many attempts it has.
 _IS_OF_WORKFLOWS = text("""
     task_instance.id = ANY(ARRAY(
@@ -165,23 +146,26 @@ async def page(connection: AsyncConnection, limit: int, wanted: AttemptFilter, b
 async def _page_of_failed(connection: AsyncConnection, limit: int, wanted: AttemptFilter, before: int | None) -> Walked:
     """The same for states that have an index: if nothing but these is asked for, the page is all that is read."""
     walks = wanted != AttemptFilter(wanted.states)
-    states = [state.value for state in set(wanted.states)]
-    values = {"states": states, "before": before or _ID_MAX, "limit": FAILED_WALK_MAX if walks else limit}
-    down_to = (await connection.execute(_DOWN_TO, values)).scalar() if walks else None
-    query = _that_match(_attempts(), wanted).where(_IS_FAILED.bindparams(**values))
-    rows = await connection.execute(query.order_by(task_instance.c.id.desc()).limit(limit))
-    return Walked([_attempt(row) for row in rows.all()], down_to)
+    read = FAILED_WALK_MAX if walks else limit
+    values = {"states": [state.value for state in set(wanted.states)], "before": before or _ID_MAX, "read": read}
+    ids = (await connection.execute(_NEWEST_FAILED, values)).scalars().all()
+    down_to = ids[-1] if walks and len(ids) == read else None
+    return Walked(await _of_read(connection, limit, wanted, ids), down_to)
 
 
 async def _page_of_ids(
     connection: AsyncConnection, limit: int, wanted: AttemptFilter, digits: str, before: int | None
 ) -> Walked:
     """The same for ids that begin so: they are read by ranges of the primary key."""
-    values = {**id_prefixes.bounds(digits), "before": before or _ID_MAX, "page": WALK_MAX}
-    down_to = (await connection.execute(_DOWN_TO_OF_IDS, values)).scalar()
-    query = _that_match(_attempts(), wanted).where(_IS_OF_IDS.bindparams(**values))
+    values = {**id_prefixes.bounds(digits), "before": before or _ID_MAX, "read": WALK_MAX}
+    ids = (await connection.execute(_NEWEST_OF_PREFIX, values)).scalars().all()
+    return Walked(await _of_read(connection, limit, wanted, ids), ids[-1] if len(ids) == WALK_MAX else None)
+
+
+async def _of_read(connection: AsyncConnection, limit: int, wanted: AttemptFilter, ids: Sequence[int]) -> list[Attempt]:
+    query = _that_match(_attempts(), wanted).where(_IS_READ.bindparams(ids=list(ids)))
     rows = await connection.execute(query.order_by(task_instance.c.id.desc()).limit(limit))
-    return Walked([_attempt(row) for row in rows.all()], down_to)
+    return [_attempt(row) for row in rows.all()]
 
 
 async def count(connection: AsyncConnection, wanted: AttemptFilter, most: int) -> Count:

@@ -61,16 +61,8 @@ class AuditAnswer(Answer):
 @operation("GET", "/audit", Right.OWN, "audit")
 async def list_audit(call: Call, query: AuditQuery) -> PageOf[AuditAnswer]:
     """List who changed what, newest first: an owner sees its projects, an admin everything."""
-    wanted = audit.AuditFilter(
-        projects=_projects(call, query.project),
-        actor=query.actor,
-        object_kind=query.object_kind,
-        object_id=query.object_id,
-        action=query.action,
-        outcome=query.outcome,
-        since=query.since,
-        until=query.until,
-    )
+    asked = query.model_dump(exclude={"project", *PageQuery.model_fields})
+    wanted = audit.AuditFilter(_projects(call, query.project), **asked)
     last = query.after
     async with call.reading() as connection:
         found = await audit.page(connection, wanted, query.limit + 1, None if last is None else AuditId(last))

@@ -21,7 +21,6 @@ from service.paging import ItemsOf
 from service.secrets.key_settings import open_vault
 
 if TYPE_CHECKING:
-    from dao.alerts.channels import ChannelHead
     from service.call import Change
 
 TAG, KIND = "alert-channels", "alert-channel"
@@ -120,17 +119,17 @@ async def save_channel(call: Call, name: Name, body: SaveChannel) -> ChannelAnsw
         raise Refused(f"the channel's URL cannot be used: {fault}")
     vault = open_vault(call.settings.secrets)
     async with call.changing(Subject(KIND, name, name=name)) as change:
-        head = await channels.hold(change.connection, name)
-        call.expect_saved(head, "this channel no longer exists: it was deleted")
+        held = await channels.hold(change.connection, name)
+        call.expect_saved(held, "this channel no longer exists: it was deleted")
         content = channels.ChannelContent(**body.model_dump(exclude={"url"}))
         if url is not None:
             await channels.put(change.connection, name, url, vault, content, call.caller.name)
-        elif head is not None:
-            await channels.change(change.connection, head, content, call.caller.name)
+        elif held is not None:
+            await channels.change(change.connection, held, content, call.caller.name)
         else:
             raise Refused(f'the channel "{name}" is new: give its url')
         change.answer = ChannelAnswer.model_validate(await channels.channel_named(change.connection, name))
-        change.before = None if head is None else {"version": head.version, "url": head.url, "enabled": head.enabled}
+        change.before = None if held is None else {"version": held.version, "url": held.url, "enabled": held.enabled}
         after = change.answer
         change.after = {"version": after.version, "url": after.url, "enabled": after.enabled, "key_id": after.key_id}
     return change.answered(ChannelAnswer)
@@ -140,15 +139,14 @@ async def save_channel(call: Call, name: Name, body: SaveChannel) -> ChannelAnsw
 async def delete_channel(call: Call, name: Name, query: DeleteChannel) -> None:
     """Delete a channel for which no alert waits, with what it was sent; with `force` though some wait."""
     async with call.changing(Subject(KIND, name, name=name)) as change:
-        head = await _held(call, change, name)
-        waiting = await channels.waiting(change.connection, head)
-        if waiting and not query.force:
+        held = await _held(call, change, name)
+        if held.waiting and not query.force:
             raise Refused(
-                f'{waiting} alerts wait for the channel "{name}", and nobody would get them; fix its URL, or delete it '
-                f"with force"
+                f'{held.waiting} alerts wait for the channel "{name}", and nobody would get them; fix its URL, or '
+                f"delete it with force"
             )
-        change.before, change.after = {"url": head.url}, {"waiting": waiting} if waiting else None
-        await channels.delete(change.connection, head)
+        change.before, change.after = {"url": held.url}, {"waiting": held.waiting} if held.waiting else None
+        await channels.delete(change.connection, held)
 
 
 @operation("POST", "/alert-channels/{name}:test", Right.ADMINISTER, TAG)
@@ -183,10 +181,10 @@ async def _result(call: Call, asked: ChannelTested, wait_s: float) -> ChannelTes
         return asked
 
 
-async def _held(call: Call, change: Change, name: str) -> ChannelHead:
-    head = await channels.hold(change.connection, name)
-    if head is None:
+async def _held(call: Call, change: Change, name: str) -> Channel:
+    held = await channels.hold(change.connection, name)
+    if held is None:
         raise await channels.not_found(change.connection, name)
     if call.if_match is not None:
-        call.expect_saved(head, "this channel no longer exists: it was deleted")
-    return head
+        call.expect_saved(held, "this channel no longer exists: it was deleted")
+    return held

@@ -251,8 +251,8 @@ async def _load_workflows(database: Database) -> list[WorkflowCode]:
         await tables.load_seed(connection)
     async with database.writing() as connection:
         await definitions.save(connection, "default", "three_seconds", ReleaseState.ONLINE, LONGER)
-        heads = await definitions.all_heads(connection, 100)
-    return [head.code for head in heads if head.release_state is ReleaseState.ONLINE]
+        online = definitions.Wanted(state=ReleaseState.ONLINE)
+        return [head.code for head in await definitions.page(connection, 100, online)]
 
 
 def _slots(total: int) -> list[Slot]:

@@ -32,7 +32,7 @@ async def has_session(scene: Scene, secret: bytes = SECRET) -> bool:
 
 async def has_token(scene: Scene) -> bool:
     async with scene.database.reading() as connection:
-        return await tokens.find(connection, SECRET, "10.0.0.9") is not None
+        return SECRET in await tokens.find(connection, {SECRET: "10.0.0.9"})
 
 
 async def a_session(scene: Scene, account: AccountId, secret: bytes = SECRET) -> None:
@@ -124,7 +124,7 @@ async def test_a_request_waits_for_no_other_of_the_same_session_or_token(scene: 
     await scene.sql("UPDATE login_session SET last_seen_at = clock_timestamp() - interval '1 h'")
     async with scene.writing() as connection:
         assert await sessions.find(connection, SECRET) is not None
-        assert await tokens.find(connection, SECRET, "10.0.0.9") is not None
+        assert SECRET in await tokens.find(connection, {SECRET: "10.0.0.9"})
         # A wait for the first transaction would be an error after lock_timeout.
         assert await has_session(scene)
         assert await has_token(scene)
@@ -167,8 +167,7 @@ async def test_the_name_of_a_token_is_free_again_when_it_is_revoked(scene: Scene
         second = await tokens.insert(connection, anna.id, NewToken("ci", OTHER, set(Scope), {"etl"}, timedelta(days=1)))
         assert [row.id for row in await tokens.of_account(connection, anna.id, 10)] == [second.id, first.id]
         assert [row.id for row in await tokens.of_account(connection, anna.id, 10, second.id)] == [first.id]
-        found = await tokens.find(connection, OTHER, "")
-        assert found is not None
+        found = (await tokens.find(connection, {OTHER: ""}))[OTHER]
         assert (found.projects, found.scopes) == (frozenset({"etl"}), frozenset(Scope))
 
 
@@ -179,10 +178,9 @@ async def test_a_role_that_is_given_or_taken_away_counts_at_the_next_request(sce
 
     async def roles() -> list[object]:
         async with scene.database.reading() as connection:
-            session, token = await sessions.find(connection, SECRET), await tokens.find(connection, SECRET, "")
+            session, found = await sessions.find(connection, SECRET), await tokens.find(connection, {SECRET: ""})
             assert session is not None
-            assert token is not None
-            assert session.roles == token.roles
+            assert session.roles == found[SECRET].roles
             return sorted(session.roles.items())
 
     async with scene.writing() as connection:

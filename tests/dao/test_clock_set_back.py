@@ -163,7 +163,7 @@ async def test_a_login_is_seen_and_a_link_of_the_future_lets_nobody_in(pools: Po
     async with pools.writing() as connection:
         await sessions.insert(connection, account, session, session, "10.0.0.1", "")
         await tokens.insert(connection, account, NewToken("t", token, [Scope.RUNS_READ], None, timedelta(days=1)))
-        await tokens.find(connection, token, "10.0.0.1")
+        await tokens.find(connection, {token: "10.0.0.1"})
         await login_links.insert(connection, account, old, timedelta(minutes=5))
     await set_clock_back(pools, "login_session", "last_seen_at", "created_at", "expires_at")
     await set_clock_back(pools, "token", "last_used_at")
@@ -171,7 +171,7 @@ async def test_a_login_is_seen_and_a_link_of_the_future_lets_nobody_in(pools: Po
     async with pools.writing() as connection:
         await login_links.insert(connection, account, new, timedelta(minutes=5))
         assert await sessions.find(connection, session) is not None
-        assert await tokens.find(connection, token, "10.0.0.1") is not None
+        assert token in await tokens.find(connection, {token: "10.0.0.1"})
         assert await login_links.use(connection, old) is None, "it would be valid for an hour more"
         assert await login_links.use(connection, new) == account
     assert await pools.sql(f"SELECT last_seen_at <= {NOW} FROM login_session") == [True]

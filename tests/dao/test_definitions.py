@@ -31,11 +31,11 @@ async def test_a_definition_brings_the_parameters_of_its_project(scene: Scene) -
     async with scene.database.reading() as connection:
         heads = await definitions.heads(connection, [inside, outside, WorkflowCode(4711)])
         found = await definitions.find(connection, "in", "etl")
-        listed = await definitions.all_heads(connection, 10)
+        listed = await definitions.page(connection, 10)
         where = await definitions.whereabouts(connection, [inside, outside])
     assert {code: head.project_params for code, head in heads.items()} == {inside: '{"day": "1"}', outside: "{}"}
     assert found == heads[inside]
-    assert listed == [heads[outside], heads[inside]]
+    assert listed == [heads[inside], heads[outside]]
     assert where == {inside: Whereabouts("in", "etl", project), outside: Whereabouts("out", "default", 0)}
 
 

@@ -56,11 +56,11 @@ STATISTICS = {
 Call = Callable[[AsyncConnection, bytes], Awaitable[Any]]
 CALLS: dict[str, tuple[Call, set[str], int]] = {
     "session": (lambda c, secret: sessions.find(c, secret), {"login_session_secret", "account_pkey"}, 12),
-    "token": (lambda c, secret: tokens.find(c, secret, "10.0.0.1"), {"token_secret", "account_pkey"}, 12),
+    "token": (lambda c, secret: tokens.find(c, {secret: "10.0.0.1"}), {"token_secret", "account_pkey"}, 12),
     "unknown session": (lambda c, _: sessions.find(c, b"x" * 32), {"login_session_secret"}, 1),
     "attempt": (lambda c, _: login_attempts.begin(c, "name7", "address7"), {"login_attempt_name"}, 16),
     "token and 50 that are none": (
-        lambda c, secret: tokens.find_all(c, dict.fromkeys([secret, *(bytes([n]) * 32 for n in range(50))], "::1")),
+        lambda c, secret: tokens.find(c, dict.fromkeys([secret, *(bytes([n]) * 32 for n in range(50))], "::1")),
         {"token_secret", "account_pkey"}, 12,
     ),
     "idempotency key": (

@@ -18,7 +18,6 @@ TOGETHER = {
     "checks/table_checks.py: finding": "every check is counted and cut in the same way",
     "cluster/nodes.py: _beat": "all nodes or itself: the same thirty lines",
     "definitions/schedule_contents.py: change_columns": "only the columns that are given",
-    "definitions/schedule_listings.py: _found": "its conditions, by what is asked for",
     "postgres/listen.py: run": "a channel cannot be bound",
     "run_lists/run_conditions.py: clause": "its conditions, by what is asked for",
     "run_lists/run_counts.py: bars": "runs that are found by different indexes",
