@@ -98,6 +98,7 @@ soak: setup-dev servers $(PAGE) ## What `make test` leaves out for its length: t
 	tests/servers/build-dex
 	tests/servers/build-helm
 	tests/servers/build-image
+	tests/servers/build-recipes
 	$(BIN)/python -m pytest -n 4 --dist loadfile -m soak $(ARGS)
 	$(if $(ARGS),,SHOAL_BRIDGE_ORDERS=all SHOAL_BRIDGE_PROGRAMS=100 SHOAL_TEST_TIMES=10 \
 	  $(BIN)/python -m pytest -n 4 --dist loadfile --timeout 3600 tests/bridge tests/master/test_runnable_laws.py)

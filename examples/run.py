@@ -55,12 +55,13 @@ class Result:
 
 
 def names() -> list[str]:
-    """All examples that can be run so."""
-    return sorted(path.stem for path in [*FOLDER.glob("*.yaml"), *FOLDER.glob("*/*.yaml")])
+    """All examples that can be run so; recipes/ needs programs that a machine may lack."""
+    alone, in_folders = FOLDER.glob("*.yaml"), FOLDER.glob("*/*.yaml")
+    return sorted(path.stem for path in (*alone, *(path for path in in_folders if path.stem == path.parent.name)))
 
 
 def file_of(name: str) -> Path:
-    """The file of an example; one that has others beside it is in a folder of its own."""
+    """The file of an example, or of recipes/NAME; one that has others beside it is in a folder of its own."""
     return next(path for path in (FOLDER / f"{name}.yaml", FOLDER / name / f"{name}.yaml") if path.exists())
 
 
@@ -87,7 +88,7 @@ class Shell:
     """Runs examples with the environment that reaches one running `shoal up`; `programs` is the folder of `shoal`."""
 
     def __init__(self, data: Path, programs: Path) -> None:
-        self._environment = {
+        self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("SHOAL_")},
             "SHOAL_FOLDER": str(data),
             "SHOAL_WORKER__LOCAL_FILES": "true",
@@ -113,7 +114,7 @@ class Shell:
         script = "".join(f"{step.typed}\nprintf '{_END}%d{_END}' $?\n" for step in expected)
         bash = await asyncio.create_subprocess_exec(
             *("bash", "-c", script),
-            env=self._environment,
+            env=self.environment,
             cwd=ROOT,
             stdin=DEVNULL,
             stdout=PIPE,
@@ -157,7 +158,7 @@ async def running(programs: Path = PROGRAMS) -> AsyncIterator[Shell]:
         shell = Shell(data, programs)
         up = await asyncio.create_subprocess_exec(
             *(sys.executable, "-u", "-m", "shoal", "up", "--masters", "1", "--workers", "1", "--folder", str(data)),
-            env=shell._environment,
+            env=shell.environment,
             cwd=ROOT,
             stdin=DEVNULL,
             stdout=PIPE,

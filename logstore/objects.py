@@ -7,25 +7,14 @@ left of an upload takes room until the bucket's own rule removes it (docs/guides
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
-from typing import TYPE_CHECKING
 
+from logstore.bucket import code_in, open_bucket, said
 from logstore.protocol import MARK, PART_BYTES, Advanced
 from logstore.settings import LogStoreSettings
 from model.errors import Denied, NotFound, Refused, Unavailable
 
-if TYPE_CHECKING:
-    from obstore.store import S3Config, S3Store
-
-DEFAULT_REGION = "us-east-1"
-CONNECT_S_MAX = 5.0
-RETRIES_MAX = 1
-"""Of one request, within its time; the copying of logs has pauses of its own."""
-_CODE = re.compile(r"<Code>([A-Za-z0-9.]{1,60})</Code>")
-_STATUS = re.compile(r"status code: ([0-9]{3}\b[A-Za-z -]{0,40})")
 _FULL = {"QuotaExceeded", "XMinioStorageFull", "InsufficientStorage", "EntityTooLarge", "ServiceQuotaExceededException"}
 
 
@@ -36,34 +25,25 @@ class ObjectStore:
         """Raises `Refused` if obstore is not installed or the settings are none for it."""
         try:
             from obstore import exceptions
-            from obstore.store import S3Store
         except ImportError:
             raise Refused(
                 "log_store.url names S3-compatible storage, which needs obstore; install it with the extra s3: "
                 "pip install 'shoal[s3]'"
             ) from None
         self._place = f"s3://{bucket}/{prefix}".rstrip("/") + (f" at {settings.endpoint}" if settings.endpoint else "")
-        self._bucket = bucket
         self._base_error = exceptions.BaseError
         self._denied = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)
-        within_s = settings.timeout.total_seconds()
-        config: S3Config = {"region": settings.region or os.environ.get("AWS_REGION") or DEFAULT_REGION}
-        if settings.endpoint is not None:
-            config["endpoint"] = settings.endpoint
+        key = None
         if settings.access_key_id is not None and settings.secret_access_key is not None:
-            config["access_key_id"] = settings.access_key_id.get_secret_value()
-            config["secret_access_key"] = settings.secret_access_key.get_secret_value()
+            key = (settings.access_key_id.get_secret_value(), settings.secret_access_key.get_secret_value())
         try:
-            self._store: S3Store = S3Store(
+            self._store = open_bucket(
                 bucket,
-                prefix=prefix or None,
-                config=config,
-                client_options={
-                    "timeout": timedelta(seconds=within_s),
-                    "connect_timeout": timedelta(seconds=min(within_s, CONNECT_S_MAX)),
-                    "allow_http": (settings.endpoint or "").startswith("http://"),
-                },
-                retry_config={"max_retries": RETRIES_MAX, "retry_timeout": timedelta(seconds=within_s)},
+                prefix,
+                endpoint=settings.endpoint,
+                region=settings.region or os.environ.get("AWS_REGION"),
+                key=key,
+                within_s=settings.timeout.total_seconds(),
             )
         except exceptions.BaseError as error:
             raise Refused(f"the log store {self._place} cannot be used: {type(error).__name__}") from None
@@ -141,32 +121,21 @@ class ObjectStore:
         try:
             yield
         except FileNotFoundError as error:
-            if (code := _code_in(error)) not in (None, "NoSuchKey"):
+            if (code := code_in(error)) not in (None, "NoSuchKey"):
                 raise Unavailable(f"the log store {self._place} has no such bucket ({code}); make it") from None
             raise NotFound(f"the log store {self._place} has no {key}") from None
         except self._denied as error:
             raise Denied(
-                f"the log store {self._place} does not let us in ({_code_in(error) or type(error).__name__}); "
+                f"the log store {self._place} does not let us in ({code_in(error) or type(error).__name__}); "
                 f"check log_store.access_key_id, its secret and its rights"
             ) from None
         except self._base_error as error:
             raise Unavailable(f"the log store {self._place} {_said(error)}") from None
 
 
-def _code_in(error: BaseException) -> str | None:
-    found = _CODE.search(str(error))
-    return found[1] if found else None
-
-
 def _said(error: BaseException) -> str:
-    code = _code_in(error)
-    if code in _FULL:
-        return f"is full ({code}); make room there"
-    if code is not None:
-        return f"refused it ({code})"
-    if status := _STATUS.search(str(error)):
-        return f"answered {status[1].strip()}"
-    return "does not answer"
+    code = code_in(error)
+    return f"is full ({code}); make room there" if code in _FULL else said(error)
 
 
 def _parts(fd: int, begin: int, end: int, advanced: Advanced) -> Iterator[bytes]:

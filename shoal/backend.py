@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dao.postgres.database import Database
+from dao.secrets.data_source_url import STORAGE, parse_data_source_url
 from service.accounts.passwords import Passwords
 from service.call import Backend
 from service.cluster.registered_masters import RegisteredMasters
@@ -57,7 +58,13 @@ def open_heavy_backend(settings: Settings) -> Backend:
 
 async def _connect(name: str, url: str) -> str:
     from worker.statements.session import in_session
+    from worker.statements.thread import run_in_thread
+    from worker.tasks.bucket_look import ask_for_one
 
+    parsed = parse_data_source_url(url)
+    if parsed.get_backend_name() == STORAGE:
+        await run_in_thread(lambda: ask_for_one(parsed, name), lambda: None, 0)
+        return STORAGE
     return await in_session(name, url, lambda session: session.ask_for_one())
 
 

@@ -20,8 +20,11 @@ _DRIVERS: Mapping[str, str] = {
 }
 """The one supported driver of each kind: others put values into the SQL text themselves, or cannot be cancelled."""
 
+STORAGE = "s3"
+"""No database: a bucket, for tasks that wait for its objects and for programs."""
 _FILES = ("sqlite", "duckdb")
 _SERVERS = ("postgresql", "mysql")
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", re.ASCII)
 _HARMLESS_OPTIONS = {"sslmode", "connect_timeout", "application_name", "charset"}
 """Others choose another server, or read files of the machine that connects."""
 _SECRET_OPTION = re.compile(r"pass|pwd|secret|token|key", re.IGNORECASE)
@@ -50,7 +53,18 @@ def parse_data_source_url(text: str) -> URL:
             f"the data source's file {url.database!r} has no absolute path, and each worker has a separate folder; "
             f"write {dialect}:////the/whole/path"
         )
+    if dialect == STORAGE:
+        _check_storage(url)
     return url.set(drivername=_DRIVERS.get(dialect, url.drivername))
+
+
+def _check_storage(url: URL) -> None:
+    whole = url.host and url.username and url.password and _BUCKET.fullmatch(url.database or "")
+    if not whole or set(url.query) - {"region", "tls"} or url.query.get("tls", "off") not in ("on", "off"):
+        raise Refused(
+            "S3-compatible storage is s3://KEY:SECRET@HOST/BUCKET, perhaps with ?region=eu-central-1, and with tls=off "
+            "for http"
+        )
 
 
 def shown_url(url: URL) -> str:

@@ -128,7 +128,7 @@ def python(args: Args) -> None:
 
 def s3_key(args: Args) -> None:
     if args.flag("wildcard_match") or args.flag("use_regex"):
-        raise Refused("it looks for a pattern; write a WAIT with a script")
+        raise Refused("it looks for a pattern; write a WAIT for s3")
     if args.has("check_fn"):
         args.draft.about.todo("check_fn", f"line {args.operator.line}: look at what is there in the script")
     looks = []

@@ -18,7 +18,7 @@ from model.choices import WarningType
 from model.definitions.workflow import TaskSpec, WorkflowSpec
 from model.errors import Refused
 from model.logic.catalog import LOGIC_TYPES
-from model.runs.looks import query_of
+from model.runs.looks import sourced_of
 
 Used = frozenset[tuple["Resource", str | None]]
 """Kinds and names; None: not named."""
@@ -115,7 +115,7 @@ def _used_by_task(task: TaskSpec, spec: WorkflowSpec) -> Iterator[tuple[Resource
     for data_source in task.data_sources:
         yield Resource.DATA_SOURCE, data_source
     for field, kind in _NAMED_IN_PARAMS.items():
-        for params in (task.params, query_of(task.params)):
+        for params in (task.params, sourced_of(task.params)):
             name = params.get(field)
             if isinstance(name, str) and "$" not in name:
                 yield kind, name

@@ -58,11 +58,11 @@ def unfit_to_wait(task: TaskSpec) -> str | None:
     return None
 
 
-def query_of(params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The query by which a task looks, of its parameters; empty if it looks otherwise."""
+def sourced_of(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a task looks for in a data source, of its parameters; empty if it looks elsewhere."""
     thing = params.get("for")
-    query = thing.get("sql") if isinstance(thing, Mapping) else None
-    return query if isinstance(query, Mapping) else {}
+    found = (thing.get("sql") or thing.get("s3")) if isinstance(thing, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
 
 
 @dataclass(frozen=True)

@@ -177,7 +177,7 @@ def wait_until(
     after: Any = (),
     **what: Any,
 ) -> Outputs:
-    """Wait until something is there: exactly one of `file`, `http`, `sql`, `script`, `time`.
+    """Wait until something is there: exactly one of `file`, `s3`, `http`, `sql`, `script`, `time`.
 
     Args:
         every: the pause between two looks.
@@ -186,8 +186,8 @@ def wait_until(
     Raises:
         WrongFlow: not exactly one is given.
     """
-    if len(what) != 1 or not set(what) <= {"file", "http", "sql", "script", "time"}:
-        raise WrongFlow(f'wait_until "{name}": give exactly one of file, http, sql, script and time')
+    if len(what) != 1 or not set(what) <= {"file", "s3", "http", "sql", "script", "time"}:
+        raise WrongFlow(f'wait_until "{name}": give exactly one of file, s3, http, sql, script and time')
     builder = needed("wait_until()")
     step = builder.place(name, "WAIT", {})
     params = {"for": what, "every": every, "on_timeout": on_timeout}

@@ -13,7 +13,7 @@ from dao.postgres.engine import AsyncConnection
 from dao.secrets.data_sources import all_data_sources
 from dao.secrets.environments import all_environments
 from model.near import nearest
-from model.runs.looks import WAIT, query_of
+from model.runs.looks import WAIT, sourced_of
 from service.pools.saving import doubtful_resources, sizes_named
 from service.workflows.workflow_file import WorkflowDocument
 
@@ -62,7 +62,7 @@ def _named(document: WorkflowDocument) -> Iterator[tuple[str, str, str]]:
         for data_source in task.data_sources:
             yield place, "data source", data_source
         for field, kind in _IN_PARAMS.items():
-            name = (query_of(task.params) if task.type == WAIT else task.params).get(field)
+            name = (sourced_of(task.params) if task.type == WAIT else task.params).get(field)
             if task.type in ("SQL", "PROCEDURE", WAIT) and isinstance(name, str):
                 yield place, kind, name
     for number, schedule in enumerate(document.schedules, 1):

@@ -71,6 +71,7 @@ environment: prod
 tasks:
   - {name: a, type: SQL, environment: "x y", params: {datasource: lake, sql: select 1, alert_group: team}}
   - {name: b, type: SQL, params: {datasource: "${which}", sql: select 1}, skip_exit_codes: [9]}
+  - {name: c, type: WAIT, params: {for: {s3: {datasource: sea, key: a}}}}
 schedules: [{cron: "@daily", alert_group: ops, environment: prod, state: OFFLINE, end_time: 2020-01-01}]
 """
     checked = await admin.post(f"{BASE}/workflow-definitions:validate", json={"files": files(file)})
@@ -80,6 +81,7 @@ schedules: [{cron: "@daily", alert_group: ops, environment: prod, state: OFFLINE
         'task "a": there is no environment "x y"; create it before the workflow runs',
         'task "a": there is no data source "lake"; create it before the workflow runs',
         'task "a": there is no alert group "team"; create it before the workflow runs',
+        'task "c": there is no data source "sea"; create it before the workflow runs',
         'schedule 1: there is no environment "prod"; create it before the workflow runs',
         'schedule 1: there is no alert group "ops"; create it before the workflow runs',
     ]

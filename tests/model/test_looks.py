@@ -45,9 +45,9 @@ def test_defaults_of_the_workflow_leave_it_without_them() -> None:
     assert (task.timeout, task.resources, task.cache, task.retry_times) == (0, {}, False, 2)
 
 
-def test_the_data_source_of_its_query_counts_as_used() -> None:
-    spec = parsed({"for": {"sql": {"datasource": "shop", "sql": "SELECT 1"}}})
-    assert (Resource.DATA_SOURCE, "shop") in used_by(spec)
+def test_the_data_source_that_it_looks_into_counts_as_used() -> None:
+    for thing in ({"sql": {"datasource": "shop", "sql": "SELECT 1"}}, {"s3": {"datasource": "shop", "key": "a"}}):
+        assert (Resource.DATA_SOURCE, "shop") in used_by(parsed({"for": thing}))
 
 
 def test_its_script_is_stored_with_plain_line_ends() -> None:

@@ -6,12 +6,14 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import obstore
 import pytest
 
 from tests.cluster.cluster import Node
 from tests.cluster.own_work import OwnWork
 from tests.eventually import eventually
 from tests.scenarios.engine import WITHIN_S, Engine
+from tests.servers.s3 import KEY, SECRET, S3Server
 from tests.shoal.command_line import CommandLine
 from tests.worker.http_server import Answer, http_server, never, says
 
@@ -20,7 +22,7 @@ A_SECOND = "1s"
 
 def waits(name: str = "wait", task: dict[str, Any] | None = None, **params: Any) -> dict[str, Any]:
     """A WAIT task that looks each second; `params` has one kind of thing, and what differs."""
-    kinds = {"file", "http", "sql", "script", "time"}
+    kinds = {"file", "s3", "http", "sql", "script", "time"}
     thing = {kind: given for kind, given in params.items() if kind in kinds}
     others = {field: given for field, given in params.items() if field not in kinds}
     return {"name": name, "type": "WAIT", "params": {"for": thing, "every": A_SECOND, **others}, **(task or {})}
@@ -97,6 +99,24 @@ async def test_a_row_that_appears_ends_the_wait(fresh: Engine, tmp_path: Path) -
     fresh.cluster.rows("INSERT INTO arrived VALUES ('a')")
     assert await fresh.end(run) == "SUCCESS"
     assert fresh.printed(run, "wait") == {"rows": "1"}
+
+
+async def test_an_object_that_appears_ends_the_wait(fresh: Engine, s3_server: S3Server, bucket: str) -> None:
+    work = OwnWork(fresh.cluster)
+    await work.data_source("lake", f"s3://{KEY}:{SECRET}@127.0.0.1:{s3_server.port}/{bucket}?tls=off")
+    await fresh.cluster.master()
+    await fresh.cluster.worker()
+    thing = {"datasource": "lake", "key": "in/orders_*.csv"}
+    run = await fresh.begin(fresh.define(waits(s3=thing)))
+    await looked(fresh, run)
+
+    async def is_said() -> bool:  # not while it looks
+        return f"s3://{bucket}/in/orders_*.csv: no such object" in await shoal(fresh, "why", f"{run}/wait")
+
+    await eventually(is_said)
+    obstore.put(s3_server.store(bucket), "in/orders_1.csv", b"1")
+    assert await fresh.end(run) == "SUCCESS"
+    assert fresh.printed(run, "wait") == {"file": f"s3://{bucket}/in/orders_1.csv"}
 
 
 async def test_a_script_says_by_its_exit_code_whether_it_is_there(engine: Engine, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from shoal.cli.secrets import read_secret
+from tests.servers.s3 import KEY, SECRET, S3Server
 from tests.shoal.command_line import Answer, CommandLine
 
 PASSWORD = "hunter22"
@@ -98,6 +99,21 @@ async def test_keys_are_rotated_and_the_old_one_may_go(database_url: str, tmp_pa
     file.write_text(f"{first}\n")
     assert (await shoal("datasource", "test", "files")).code == 0
     assert (await CommandLine.at(database_url)("config", "rotate-keys")).sentence.startswith("there is no key; set")
+
+
+async def test_storage_is_tried_by_a_look_at_its_bucket(
+    database_url: str, tmp_path: Path, s3_server: S3Server, bucket: str
+) -> None:
+    shoal = CommandLine.at(database_url, SHOAL_SECRETS__KEY_FILE=str(tmp_path / "keys"))
+    await shoal("config", "add-key")
+    url = f"s3://{KEY}:{SECRET}@127.0.0.1:{s3_server.port}/{bucket}?tls=off"
+    assert (await shoal("datasource", "set", "lake", url)).code != 0  # as an argument, everybody could read it
+    assert (await _given(shoal, url, "datasource", "set", "lake")).code == 0
+    await _given(shoal, url.replace(bucket, "nobody-has-it"), "datasource", "set", "sea")
+    listed, lake, sea = await shoal.each("datasource list", "datasource test lake", "datasource test sea")
+    assert SECRET not in listed.out
+    assert lake.out == 'Data source "lake" answers (s3).\n'
+    assert sea.sentence.startswith("data source sea has no bucket nobody-has-it")
 
 
 @pytest.mark.parametrize("given", ["a long secret", "a long secret\n", "\ufeffa long secret\r\n"])

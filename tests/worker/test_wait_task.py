@@ -30,7 +30,8 @@ from worker.attempts.look_places import LookPlaces
 from worker.statements.thread import threads_at_work
 from worker.tasks.catalog import TaskCatalog
 from worker.tasks.plugin import TaskContext, TaskResult
-from worker.tasks.wait import WaitTask, moment_of
+from worker.tasks.wait import WaitTask
+from worker.tasks.wait_thing import moment_of
 
 NOT_YET = T.DELAY_EXECUTION
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -221,7 +222,7 @@ async def test_a_moment_is_left_to_the_clock_of_the_database(scene: Scene) -> No
     ("params", "why"),
     [
         ({}, "for: Field required"),
-        ({"for": {}}, "WAIT parameters: for: must have exactly one of file, http, sql, script, time"),
+        ({"for": {}}, "WAIT parameters: for: must have exactly one of file, s3, http, sql, script, time"),
         ({"for": {"file": "/a", "time": "06:30"}}, "must have exactly one of"),
         ({"for": {"file": None}}, "must have exactly one of"),
         (

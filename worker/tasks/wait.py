@@ -13,13 +13,14 @@ import re
 from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from dao.secrets.data_source_url import STORAGE, parse_data_source_url
 from model.cluster.means import is_passing
 from model.errors import Refused, Unavailable
 from model.fields import Minutes
@@ -27,11 +28,13 @@ from model.runs.looks import Again
 from model.runs.states import TaskState
 from worker.statements.binding import reference
 from worker.statements.thread import run_in_thread, run_on_own_loop
+from worker.tasks.bucket_look import found_in
 from worker.tasks.http import HttpTask
 from worker.tasks.inserted import mark, plain, put_in
 from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
 from worker.tasks.shell import ShellTask
 from worker.tasks.sql import SqlTask
+from worker.tasks.wait_thing import NOT_ABSOLUTE, ObjectLook, Thing, moment_of
 
 NOT_YET_CODE = 1
 """The exit code of a script that found nothing, as of `test` and `grep -q`."""
@@ -42,8 +45,6 @@ CLOSING_S_MAX = 1.0
 """How long a cancelled look waits for its connection to be closed."""
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _MAGIC = re.compile(r"[*?\[]")
-_NOT_ABSOLUTE = "must begin with /: the folder of a task is new each time"
-_TIME_OF_DAY = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?")
 
 
 class OnTimeout(StrEnum):
@@ -51,46 +52,6 @@ class OnTimeout(StrEnum):
 
     FAIL = "FAIL"
     SKIP = "SKIP"
-
-
-class SqlLook(BaseModel):
-    """A query: what it looks for is there if the first column of its first row is neither empty, false nor 0."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    datasource: str
-    sql: str | list[str]
-
-
-class Thing(BaseModel):
-    """What a task waits for: exactly one of these. `time` is a time of the schedule time's day, such as 06:30, or a
-    date with a time."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    file: Annotated[str, Field(min_length=1, max_length=4_000)] | None = None
-    http: HttpTask.Params | None = None
-    sql: SqlLook | None = None
-    script: Annotated[str, Field(min_length=1)] | None = None
-    time: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-
-    @model_validator(mode="after")
-    def _is_one(self) -> Self:
-        if len(self.model_fields_set) != 1 or None in (getattr(self, name) for name in self.model_fields_set):
-            raise ValueError(f"must have exactly one of {', '.join(type(self).model_fields)}")
-        return self
-
-    @model_validator(mode="after")
-    def _is_fit(self) -> Self:
-        """As far as its text tells before parameters are replaced in it."""
-        if self.file is not None and self.file[0] not in "/$\0":
-            raise ValueError(f"file: {self.file[:100]} {_NOT_ABSOLUTE}")
-        if self.time is not None and not {"$", "\0"} & set(self.time):
-            try:
-                moment_of(self.time, datetime.now(UTC))
-            except Refused as error:
-                raise ValueError(str(error).removeprefix("for.")) from None
-        return self
 
 
 class WaitTask(Task):
@@ -181,16 +142,52 @@ class FileWait(WaitTask):
         path = plain(marked)
         shown = context.masked(path)
         if not path.startswith("/"):
-            raise Refused(f"for.file: {shown} {_NOT_ABSOLUTE}")
+            raise Refused(f"for.file: {shown} {NOT_ABSOLUTE}")
         if "\0" in path:
             raise Refused(f"for.file: {shown} contains a NUL")
-        is_pattern = _MAGIC.search(put_in(marked, lambda _name, _value: "")) is not None
-        pattern = put_in(marked, lambda _name, value: glob.escape(value)) if is_pattern else None
+        pattern = _pattern_in(marked)
         # In a thread: a file system of the network may hang, and the limit of a look must be kept all the same.
         found = await run_in_thread(lambda: _found(path, pattern, shown), lambda: None, 0)
         if found is None:
             return TaskResult.in_vain(f"file {shown}: no such file")
         return TaskResult.success({"file": found})
+
+
+class ObjectWait(WaitTask):
+    """A look for an object in S3-compatible storage. Gives out its address: `file`."""
+
+    below_keeper = True
+    starts_processes = False
+
+    @classmethod
+    def prepare(cls) -> None:
+        with suppress(ImportError):  # a look says so
+            import obstore  # noqa: F401
+
+    def _given(self) -> ObjectLook:
+        assert self.params.for_.s3 is not None
+        return self.params.for_.s3
+
+    def data_source(self, values: Mapping[str, str]) -> str:  # noqa: ARG002 - they are in it
+        return plain(self._given().datasource)
+
+    async def look(self, context: TaskContext) -> TaskResult:
+        """Whether there is one of that key, or of that pattern if its author wrote one."""
+        assert context.data_source is not None, "the worker gives it"
+        marked, name = self._given().key, self.data_source({})
+        key, pattern = plain(marked), _pattern_in(marked)
+        url = parse_data_source_url(await context.data_source(name))
+        if url.get_backend_name() != STORAGE:
+            raise Refused(f"for.s3: data source {context.masked(name)} is no S3-compatible storage, but a database")
+        if key.startswith("/"):
+            raise Refused(f"for.s3: the key {context.masked(key)} must not begin with /")
+        try:
+            found = await run_in_thread(lambda: found_in(url, key, pattern, context.masked(name)), lambda: None, 0)
+        except Unavailable as error:
+            return TaskResult.in_vain(str(error))
+        if found is None:
+            return TaskResult.in_vain(f"s3://{url.database}/{context.masked(key)}: no such object")
+        return TaskResult.success({"file": f"s3://{url.database}/{found}"})
 
 
 class HttpWait(WaitTask):
@@ -286,11 +283,19 @@ class TimeWait(WaitTask):
 
 _OF_KIND: Mapping[str, type[WaitTask]] = {
     "file": FileWait,
+    "s3": ObjectWait,
     "http": HttpWait,
     "sql": SqlWait,
     "script": ScriptWait,
     "time": TimeWait,
 }
+
+
+def _pattern_in(marked: str) -> str | None:
+    """The text as a pattern in which values stand for themselves; None if its author wrote none."""
+    if _MAGIC.search(put_in(marked, lambda _name, _value: "")) is None:
+        return None
+    return put_in(marked, lambda _name, value: glob.escape(value))
 
 
 def _found(path: str, pattern: str | None, shown: str) -> str | None:
@@ -313,22 +318,6 @@ def _is_true(text: str) -> bool:
     with suppress(ValueError):
         return float(text) != 0
     return True
-
-
-def moment_of(text: str, local_time: datetime) -> datetime:
-    """The moment that a text means in the zone of `local_time`: a time of its day, or a date with a time, which may
-    have an offset of its own. Raises `Refused`."""
-    text = text.strip()
-    try:
-        if _TIME_OF_DAY.fullmatch(text):
-            return datetime.combine(local_time.date(), time.fromisoformat(text), local_time.tzinfo)
-        at = datetime.fromisoformat(text)
-        at.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise Refused(
-            f'for.time: "{text[:100]}" is no time; write 06:30, or $[yyyy-MM-dd+1] 06:30, or 2026-01-31T06:30:00+01:00'
-        ) from None
-    return at if at.tzinfo is not None else at.replace(tzinfo=local_time.tzinfo)
 
 
 def _now() -> str:
