@@ -36,6 +36,7 @@ def test_a_schedule_is_written_in_words_and_turned_off(open_page: OpenPage, runn
     dialog.get_by_role("button", name="Save").click()
     expect(dialog).to_be_hidden()
     expect(page.get_by_role("cell", name=re.compile("^At 02:30"))).to_be_visible()
+    expect(page.locator(".day-names", has_text="hello").first).to_be_visible()
     page.get_by_role("switch").click(force=True)
     expect(page.get_by_text("is off. Times that pass meanwhile")).to_be_visible()
     assert [each["state"] for each in running.json("schedule", "list")] == ["OFFLINE"]
