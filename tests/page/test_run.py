@@ -109,6 +109,24 @@ def test_a_log_has_colours_that_can_be_read_and_links_and_stop_asks_first(
     expect(page.locator(".run-title .pill")).to_have_text("Stopped", timeout=30_000)
 
 
+def test_a_run_took_as_long_wherever_it_is_shown(open_page: OpenPage, running: RunningShoal) -> None:
+    """Between the looks of a task that waits nothing is at work."""
+    comes = running.folder.parent / "comes"
+    looks = f"{{for: {{script: 'test -e {comes}'}}, every: 1s}}"
+    running.apply("waits.yaml", f"name: waits\ntasks: [{{name: a, type: WAIT, params: {looks}}}]\n")
+    running.shoal("run", "waits")
+    page = open_page(f"/runs/{running.json('runs', '--workflow', 'waits')[0]['id']}")
+    head = page.locator(".run-meta span > b")
+    expect(head.filter(has_text=re.compile(r"^[3-9]\.\d s$"))).to_be_visible()
+    comes.touch()
+    expect(page.locator(".run-title .pill")).to_have_text("Succeeded", timeout=30_000)
+    page.reload()
+    took = head.filter(has_text=re.compile(r" s$")).inner_text()
+    for address in ("/runs?workflow=waits", "/workflows/default/waits?tab=runs"):
+        page.goto(f"{running.url}{address}")
+        expect(page.get_by_role("cell", name=re.compile(f"^{re.escape(took)}"))).to_be_visible()
+
+
 def test_a_long_log_opens_at_its_end_and_is_searched_on_the_server(open_page: OpenPage, failed_run: str) -> None:
     page = open_page(f"/runs/{failed_run}?tab=logs&task=extract")
     log = page.get_by_role("log")
