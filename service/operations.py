@@ -40,6 +40,7 @@ from service.runs import (
     elements,
     error_commands,
     line,
+    recent_backfills,
     showing,
     story_answers,
     streams,
@@ -79,6 +80,7 @@ _MODULES = (
         operations,
         error_commands,
         backfills,
+        recent_backfills,
     ),
     *(attempts, elements, approvals, why, counting, attention),
     *(

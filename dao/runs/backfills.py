@@ -1,11 +1,12 @@
-"""What is there of a backfill: the runs of its dates, the commands that were refused, and the dates that were done."""
+"""What is there of a backfill: who asked for it, the runs of its dates, the refused commands, what was done."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import text
 
@@ -24,6 +25,22 @@ class DateRun:
     id: WorkflowInstanceId
     state: WorkflowState
     reason: str | None
+    elapsed_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class AskedBackfill:
+    """Who asked for a backfill, and how: `request` is the JSON of its command, `dates` and `chains` how many it had."""
+
+    command: CommandId
+    at: datetime
+    by: str
+    workflow_code: WorkflowCode
+    workflow: str
+    project: str
+    dates: int
+    chains: int
+    request: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +56,8 @@ class RefusedDates:
 
 # The first run of each date: one that is run again stays the same run.
 _RUNS = text("""
-    SELECT DISTINCT ON (workflow_code, schedule_time) workflow_code, schedule_time, id, state, reason
+    SELECT DISTINCT ON (workflow_code, schedule_time) workflow_code, schedule_time, id, state, reason,
+           extract(epoch FROM coalesce(ended_at, clock_timestamp()) - started_at)::float8 AS elapsed_s
     FROM workflow_instance                                                       -- index: workflow_instance_time
     WHERE workflow_code = ANY(CAST(:codes AS bigint[])) AND schedule_time = ANY(CAST(:dates AS timestamptz[]))
       AND command_type = 'COMPLEMENT_DATA' AND command_id >= :command
@@ -68,6 +86,17 @@ _STOPPED_OF = text("""
       AND d.project = coalesce(CAST(:project AS text), d.project)
     ORDER BY e.command_id DESC LIMIT :limit
 """)
+# A backfill with dependents is written down for each workflow; the one that it was asked for names itself.
+_ASKED = text("""
+    SELECT CAST(after ->> 'command' AS bigint) AS command, at, actor, CAST(object_id AS bigint) AS workflow_code,
+           object_name, project, CAST(after ->> 'dates' AS int) AS dates, CAST(after ->> 'chains' AS int) AS chains,
+           after -> 'request' AS request
+    FROM audit                                                                   -- index: audit_action
+    WHERE action = 'start_backfill' AND outcome = 'DONE' AND after ->> 'workflow' = object_id
+      AND (CAST(:projects AS text[]) IS NULL OR project = ANY(CAST(:projects AS text[])))
+      AND (CAST(:command AS text) IS NULL OR after ->> 'command' = CAST(:command AS text))
+    ORDER BY id DESC LIMIT :limit
+""")
 # A run that was limited to some tasks, at its start or since, or whose tasks did no work, has not done its date.
 _DONE = text("""
     SELECT DISTINCT schedule_time FROM workflow_instance                         -- index: workflow_instance_time
@@ -82,7 +111,19 @@ async def runs_of_dates(
     """The runs that the backfill of this command, or a later one, made for these dates of these workflows."""
     values = {"codes": sorted(codes), "dates": sorted(dates), "command": command}
     rows = (await connection.execute(_RUNS, values)).all()
-    return [DateRun(code, date, id_, WorkflowState(state), reason) for code, date, id_, state, reason in rows]
+    return [DateRun(code, date, id_, WorkflowState(state), *more) for code, date, id_, state, *more in rows]
+
+
+async def asked_for(
+    connection: AsyncConnection, limit: int, projects: Collection[str] | None = None, command: CommandId | None = None
+) -> list[AskedBackfill]:
+    """The last `limit` backfills that were asked for, newest first; only of these projects, of this command."""
+    values = {
+        "limit": limit,
+        "projects": None if projects is None else sorted(projects),
+        "command": None if command is None else str(command),
+    }
+    return [AskedBackfill(*row) for row in (await connection.execute(_ASKED, values)).all()]
 
 
 async def refused_dates(

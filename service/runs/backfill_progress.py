@@ -36,6 +36,14 @@ class RunningDate(Answer):
     date: Moment
 
 
+class RunOfDate(RunningDate):
+    """The run of a date, whether it has ended or not."""
+
+    workflow: Id
+    """Its code."""
+    elapsed_s: float
+
+
 class StoppedChain(Answer):
     """A chain that does not go on by itself: a run ended otherwise than in success, or the command for `date` was
     refused (`run_id` is left out). `dates_left` come after it; `go_on` is the verb by which the chain goes on."""
@@ -52,7 +60,7 @@ class StoppedChain(Answer):
 class BackfillProgress(Answer):
     """A backfill at one moment. `waiting` chains have a date that a master has not begun.
 
-    `is_taken`: a master has taken its command; `reason` says why it refused it.
+    `is_taken`: a master has taken its command; `reason` says why it refused it. `runs` are there if they were wanted.
     """
 
     total: int
@@ -62,6 +70,7 @@ class BackfillProgress(Answer):
     stopped: Sequence[StoppedChain]
     is_taken: bool = False
     reason: str | None = None
+    runs: Sequence[RunOfDate] | None = None
 
     @property
     def is_over(self) -> bool:
@@ -110,11 +119,18 @@ def _stopped_by(run: DateRun, workflow: str, left: int) -> StoppedChain:
     )
 
 
-async def read_progress(connection: AsyncConnection, backfill: Backfill) -> BackfillProgress:
+async def read_progress(connection: AsyncConnection, backfill: Backfill, *, with_runs: bool) -> BackfillProgress:
     dates = {date for chain in backfill.chains for date in chain}
     runs = await backfills.runs_of_dates(connection, backfill.workflows, dates, backfill.command)
     refused = await backfills.refused_dates(connection, backfill.workflows, backfill.command)
-    return progress_of(backfill, runs, refused)
+    progress = progress_of(backfill, runs, refused)
+    if not with_runs:
+        return progress
+    return progress.model_copy(update={"runs": [_run_of_date(run) for run in runs]})
+
+
+def _run_of_date(run: DateRun) -> RunOfDate:
+    return RunOfDate.showing(run, run_id=run.id, workflow=run.workflow_code)
 
 
 def _moments(dates: Sequence[str]) -> Iterator[datetime]:

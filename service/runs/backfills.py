@@ -141,9 +141,11 @@ async def start_backfill(call: Call, code: Id, body: StartBackfill, query: WaitQ
             )
             for each in found.dependents.values():
                 await check_limits_of_start(change.connection, each, None, new)
-            start = Start(new, body.params, more={BACKFILL: as_json(found.request)})
+            request = as_json(found.request)
+            start = Start(new, body.params, more={BACKFILL: request})
             command = await ask_start(change.connection, head, start, call.settings.secrets)
-            change.after = {"command": str(command), **_said(found), "params": sorted(body.params)}
+            asked = {"workflow": str(head.code), "request": request}
+            change.after = {"command": str(command), **asked, **_said(found), "params": sorted(body.params)}
             change.answer = answer.model_copy(update={"command_id": command})
     return await with_first_run(call, change.answered(BackfillAnswer), query)
 
@@ -159,7 +161,8 @@ async def count_backfill(call: Call, id: Id, body: BackfillDates) -> BackfillPro
         fate = await lookups.fate_of(connection, CommandId(id))
         call.permit(await lookups.project_of_command(connection, CommandId(id)))
         names = {code: heads[code].name if code in heads else str(code) for code in codes}
-        progress = await read_progress(connection, Backfill(CommandId(id), names, body.chains))
+        backfill = Backfill(CommandId(id), names, body.chains)
+        progress = await read_progress(connection, backfill, with_runs=body.runs)
     return progress.model_copy(update={"is_taken": fate.handled_at is not None, "reason": fate.reason})
 
 

@@ -199,6 +199,7 @@ class BackfillDates(Asked):
 
     workflows: Annotated[Sequence[Id], Field(min_length=1, max_length=1000, description="their codes")]
     chains: Annotated[Sequence[Chain], Field(max_length=DATES_MAX)]
+    runs: Annotated[bool, Field(description="also answer the run of each date")] = False
 
     @field_validator("chains")
     @classmethod

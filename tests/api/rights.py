@@ -102,6 +102,8 @@ ROWS: Mapping[str, Row] = {
     "drop_error_commands": Row(body={"ids": ["<error>"]}),
     "start_backfill": Row({"code": "workflow"}, {"dates": ["2026-01-01"]}),
     "count_backfill": Row({"id": "command"}, {"workflows": ["<workflow>"], "chains": []}),
+    "list_backfills": ALL_OF_THEM,
+    "get_backfill": Row({"id": "backfill"}),
     "list_commands": ALL_OF_THEM,
     "locate_command": COMMAND,
     "list_workflows": ALL_OF_THEM,

@@ -47,7 +47,18 @@ async def test_a_backfill_is_tried_started_and_followed(api: Serving, cluster: C
             return dict(answer.json())
 
         await eventually(lambda: _done(progress), until=3, within_s=20)
-        assert (await progress()).items() >= {"total": 3, "running": [], "waiting": 0, "stopped": []}.items()
+        whole = await progress()
+        assert whole.items() >= {"total": 3, "running": [], "waiting": 0, "stopped": []}.items()
+        assert "runs" not in whole
+        body["runs"] = True
+        runs = (await progress())["runs"]
+        assert [(each["date"], each["state"]) for each in runs] == [(date, "SUCCESS") for date in started["chains"][0]]
+        assert {each["workflow"] for each in runs} == {"7"}
+        assert min(each["elapsed_s"] for each in runs) > 0
+        (listed,) = (await client.get(f"{BASE}/backfills")).json()["items"]
+        assert listed.items() >= {"command_id": started["command_id"], "by": "ada", "dates": 3, "chains": 1}.items()
+        again = (await client.get(f"{BASE}/backfills/{started['command_id']}")).json()
+        assert {**again, "command_id": None} == {**tried.json(), "chains": started["chains"], "command_id": None}
         none_left = (await client.post(path, json={**RANGE, "skip_done": True})).json()
         assert (none_left["skipped"], none_left["dates"], "command_id" in none_left) == (3, 0, False)
     assert cluster.one("SELECT after ->> 'dates' FROM audit WHERE action = 'start_backfill' AND actor = 'ada'") == "3"

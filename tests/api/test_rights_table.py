@@ -270,7 +270,15 @@ async def _objects(scene: Scene, project: str, code: int) -> dict[str, Any]:
         sealed=HAS_SEALED,
     )
     await scene.sql("UPDATE workflow_instance SET params = :sealed WHERE id = :run", run=run, sealed=HAS_SEALED)
-    same = dict.fromkeys(("workflow", "error", "schedule", "view", "operation", "alert", "silence"), code)
+    await scene.sql(
+        """INSERT INTO audit (actor_kind, actor, action, object_kind, object_id, object_name, project, outcome, after)
+           VALUES ('SYSTEM_USER', 'ops', 'start_backfill', 'workflow', CAST(:code AS text), 'w', :project, 'DONE',
+                   jsonb_build_object('command', CAST(:code AS text), 'workflow', CAST(:code AS text), 'dates', 1,
+                                      'chains', 1, 'request', CAST('{"dates": ["2026-01-01"]}' AS jsonb)))""",
+        code=code,
+        project=project,
+    )
+    same = dict.fromkeys(("workflow", "backfill", "error", "schedule", "view", "operation", "alert", "silence"), code)
     return {"project": project, "run": run, "task": task, "command": command, "rule": "r", **same}
 
 

@@ -260,6 +260,31 @@ def test_now_shows_the_workflows_that_are_watched(open_page: OpenPage, size: dic
     expect(watched).to_have_count(0)
 
 
+def test_no_state_is_shown_before_it_is_known_and_long_names_have_room(
+    open_page: OpenPage, running: RunningShoal
+) -> None:
+    name = "orders_of_all_shops_eu"
+    running.apply("orders.yaml", f"name: {name}\ntasks: [{{name: a, type: FAKE}}]\n")
+    running.shoal("run", name, "--wait")
+    page = open_page("/runs", locale="en-US", viewport={"width": 1280, "height": 800})
+    assert re.search(r" \d\d:\d\d:\d\d ", page.locator("time").first.get_attribute("title") or "")
+    held: list[Route] = []
+    page.route("**/api/v1/slots", lambda route: held.append(route))
+    page.goto(f"{running.url}/")
+    lately = page.locator("section", has=page.get_by_role("heading", name="Ran lately"))
+    row = lately.get_by_role("link", name=name, exact=True)
+    expect(row).to_be_visible()
+    assert row.evaluate("each => each.scrollWidth <= each.clientWidth")
+    for word in (page.locator(".health-word"), page.locator(".top .health")):
+        expect(word).to_be_hidden()
+    for each in held:
+        each.continue_()
+    page.unroute("**/api/v1/slots")
+    for word in (page.locator(".health-word"), page.locator(".top .health")):
+        expect(word).to_contain_text("All good")
+    running.shoal("workflow", "delete", name, "--yes")
+
+
 def test_the_sample_is_removed_by_two_clicks(open_page: OpenPage, running: RunningShoal) -> None:
     for name in ("failing", "first"):
         running.shoal("workflow", "delete", name, "--yes")

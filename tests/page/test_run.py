@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 from tests.page.arrows import ArrowWatch
 from tests.page.conftest import OpenPage
 from tests.page.running import RunningShoal
+from tests.page.test_accessibility import PHONE, violations
 
 WORKFLOW = """
 name: sales
@@ -25,6 +26,17 @@ tasks:
         echo "load begins"
         [ -e FLAG ] || { echo "error: no such table"; exit 3; }
   - {name: report, type: SHELL, after: [load], params: {script: echo done}}
+"""
+
+SPEAKS = r"""
+name: speaks
+tasks:
+  - name: a
+    type: SHELL
+    params:
+      script: |
+        printf 'see \033[38;5;226mhttps://example.org/a?b=1\033[0m. \033[38;2;10;20;30mink\033[0m\n'
+        sleep 600
 """
 
 
@@ -75,6 +87,44 @@ def test_a_failed_run_says_why_shows_its_log_and_turns_green_when_it_runs_again(
     expect(page.get_by_role("cell", name="2026-11-21")).to_be_visible()
     page.get_by_role("link", name="Events").click()
     expect(page.get_by_text("The run ends: Succeeded")).to_be_visible()
+
+
+@pytest.mark.parametrize(("scheme", "size"), [("light", {"width": 1280, "height": 800}), ("dark", PHONE)])
+def test_a_log_has_colours_that_can_be_read_and_links_and_stop_asks_first(
+    open_page: OpenPage, running: RunningShoal, scheme: str, size: dict[str, int]
+) -> None:
+    running.apply("speaks.yaml", SPEAKS)
+    running.shoal("run", "speaks")
+    run = running.json("runs", "--workflow", "speaks")[0]["id"]
+    page = open_page(f"/runs/{run}?tab=logs&task=a", color_scheme=scheme, viewport=size)
+    link = page.get_by_role("log").get_by_role("link", name="https://example.org/a?b=1", exact=True)
+    expect(link).to_have_attribute("href", "https://example.org/a?b=1")
+    inks = page.locator(".log-text .ink").evaluate_all("all => all.map(each => getComputedStyle(each).color)")
+    assert len(set(inks)) == 2
+    assert violations(page) == []
+    page.get_by_role("button", name="Stop", exact=True).focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Stop 1 task that runs")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator(".run-title .pill")).to_have_text("Stopped", timeout=30_000)
+
+
+def test_a_run_took_as_long_wherever_it_is_shown(open_page: OpenPage, running: RunningShoal) -> None:
+    """Between the looks of a task that waits nothing is at work."""
+    comes = running.folder.parent / "comes"
+    looks = f"{{for: {{script: 'test -e {comes}'}}, every: 1s}}"
+    running.apply("waits.yaml", f"name: waits\ntasks: [{{name: a, type: WAIT, params: {looks}}}]\n")
+    running.shoal("run", "waits")
+    page = open_page(f"/runs/{running.json('runs', '--workflow', 'waits')[0]['id']}")
+    head = page.locator(".run-meta span > b")
+    expect(head.filter(has_text=re.compile(r"^[3-9]\.\d s$"))).to_be_visible()
+    comes.touch()
+    expect(page.locator(".run-title .pill")).to_have_text("Succeeded", timeout=30_000)
+    page.reload()
+    took = head.filter(has_text=re.compile(r" s$")).inner_text()
+    for address in ("/runs?workflow=waits", "/workflows/default/waits?tab=runs"):
+        page.goto(f"{running.url}{address}")
+        expect(page.get_by_role("cell", name=re.compile(f"^{re.escape(took)}"))).to_be_visible()
 
 
 def test_a_long_log_opens_at_its_end_and_is_searched_on_the_server(open_page: OpenPage, failed_run: str) -> None:

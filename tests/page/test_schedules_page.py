@@ -9,6 +9,7 @@ from playwright.sync_api import FilePayload, Page, expect
 from tests.accounts.office import PASSWORD
 from tests.page.conftest import OpenPage, Seen, log_in_as
 from tests.page.running import RunningShoal
+from tests.page.test_accessibility import PHONE, violations
 
 
 def _choose(page: Page, label: str, option: str) -> None:
@@ -35,6 +36,7 @@ def test_a_schedule_is_written_in_words_and_turned_off(open_page: OpenPage, runn
     dialog.get_by_role("button", name="Save").click()
     expect(dialog).to_be_hidden()
     expect(page.get_by_role("cell", name=re.compile("^At 02:30"))).to_be_visible()
+    expect(page.locator(".day-names", has_text="hello").first).to_be_visible()
     page.get_by_role("switch").click(force=True)
     expect(page.get_by_text("is off. Times that pass meanwhile")).to_be_visible()
     assert [each["state"] for each in running.json("schedule", "list")] == ["OFFLINE"]
@@ -51,8 +53,42 @@ def test_a_backfill_is_previewed_started_and_followed(open_page: OpenPage) -> No
     expect(page.get_by_role("row")).to_have_count(5)
     page.get_by_role("button", name="Start 4 runs").click()
     page.wait_for_url("**/schedules/backfills/**")
-    expect(page.get_by_text("Done.", exact=True)).to_be_visible(timeout=40_000)
+    expect(page.get_by_text("4 of 4 done.", exact=True)).to_be_visible(timeout=40_000)
+    expect(page.get_by_text("4 runs, 2 dates at once")).to_be_visible()
     expect(page.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "4")
+    expect(page.get_by_role("list", name="Chain 2").get_by_role("link")).to_have_count(2)
+    assert violations(page) == []
+
+
+def test_the_dates_of_a_backfill_that_failed_are_chosen_and_run_again(
+    open_page: OpenPage, running: RunningShoal
+) -> None:
+    """By the keyboard on a phone, where the newest backfill is found in the list."""
+    repaired = running.folder.parent / "repaired"
+    script = f"test -e {repaired} || case ${{day}} in 20260102|20260103) exit 3;; esac"
+    running.apply(
+        "by_day.yaml",
+        f"name: by_day\nparams: {{day: '$[yyyyMMdd]'}}\n"
+        f"tasks: [{{name: a, type: SHELL, params: {{script: '{script}'}}}}]\n",
+    )
+    running.shoal("backfill", "by_day", "--from", "2026-01-01", "--to", "2026-01-04", "--parallel", "4")
+    page = open_page("/schedules/backfill", viewport=PHONE, color_scheme="dark")
+    recent = page.locator("section", has=page.get_by_role("heading", name="Recent backfills"))
+    recent.get_by_role("row", name="by_day").get_by_role("link").first.click()
+    page.wait_for_url("**/schedules/backfills/**")
+    expect(page.get_by_text("2 of 4 done. Stopped")).to_be_visible(timeout=40_000)
+    expect(page.get_by_role("link", name=re.compile("2026-01-02 00:00: Failed, "))).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert violations(page) == []
+    repaired.touch()
+    page.get_by_role("checkbox", name="Choose 2026-01-03 00:00").focus()
+    page.keyboard.press("Space")
+    page.get_by_role("button", name="Rerun 1 chosen").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("3 of 4 done. Stopped")).to_be_visible(timeout=40_000)
+    expect(page.get_by_role("row")).to_have_count(2)
+    page.get_by_role("link", name=re.compile("2026-01-03 00:00: Succeeded, ")).click()
+    page.wait_for_url("**/runs/*")
 
 
 def test_an_error_command_is_corrected_and_retried(open_page: OpenPage, running: RunningShoal) -> None:
@@ -205,6 +241,6 @@ def test_the_settings_of_a_workflow_say_where_its_webhook_is(open_page: OpenPage
     content = "name: hooked\nparams: {key: {type: SECRET, value: a long random text}}\ntriggers: [{webhook: key}]\n"
     running.apply("hooked.yaml", f"{content}tasks: [{{name: a, type: FAKE}}]\n")
     (code,) = (each["code"] for each in running.json("workflow", "list") if each["name"] == "hooked")
-    page = open_page("/workflows/default/hooked?tab=settings", viewport={"width": 390, "height": 844})
+    page = open_page("/workflows/default/hooked?tab=settings", viewport=PHONE)
     expect(page.get_by_text(f"POST {running.url}/api/v1/workflow-definitions/{code}/webhook")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

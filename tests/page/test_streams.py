@@ -57,5 +57,6 @@ def test_streams_are_rebalanced_from_the_cluster_page(open_page: OpenPage) -> No
 def test_streams_that_are_stopped_have_no_button_to_restart_them(open_page: OpenPage, crawler: str) -> None:
     page = open_page(f"/runs/{crawler}")
     page.get_by_role("button", name="Stop", exact=True).click()
+    page.get_by_role("button", name="Stop 2 tasks that run").click()
     expect(page.locator(".run-title .pill")).to_have_text("Stopped", timeout=30_000)
     expect(page.get_by_role("button", name="Restart streams")).to_have_count(0)

@@ -3,11 +3,16 @@ import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { slots } from "@/cluster/queries";
 
-/** Whether masters live and agree: the look, the word under which `app` has it, and what is wrong in a sentence. */
-export function useHealth(): { state: string; word: string; because: string } {
+/**
+ * Whether masters live and agree: the look, the word under which `app` has it, and what is wrong in a sentence. Before it
+ * is known that is the likely one, which keeps its place and is not shown.
+ */
+export function useHealth(): { state: string; word: string; because: string; isKnown?: false } {
   const found = useQuery(slots);
   if (found.data === undefined)
-    return { state: "NOT_BEGUN", word: "healthUnknown", because: found.error?.message ?? "" };
+    return found.error === null
+      ? { state: "NORMAL", word: "allGood", because: "", isKnown: false }
+      : { state: "NOT_BEGUN", word: "healthUnknown", because: found.error.message };
   if (found.data.total === 0) {
     const word = found.data.masters.length === 0 ? "noMaster" : "noMasterTakes";
     return { state: "DEAD", word, because: found.data.registry_fault ?? "" };
@@ -20,9 +25,9 @@ export function useHealth(): { state: string; word: string; because: string } {
 /** A dot and a word: whether masters live and agree. Leads to the page that says what is wrong. */
 export function Health() {
   const { t } = useTranslation("app");
-  const { state, word, because } = useHealth();
+  const { state, word, because, isKnown } = useHealth();
   return (
-    <Link to="/cluster" className="pick health" aria-label={t(word)} title={because}>
+    <Link to="/cluster" className="pick health" data-known={isKnown} aria-label={t(word)} title={because}>
       <i className="st" data-s={state} aria-hidden />
       <span className="wide">{t(word)}</span>
     </Link>

@@ -4,7 +4,7 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useProject } from "@/app/ProjectSwitch";
-import { type Filters, oneOf, textOf, textsOf, useFilters } from "@/lists/filters";
+import { type Filters, textOf, textsOf, useFilters } from "@/lists/filters";
 import { ListHead } from "@/lists/ListHead";
 import { ListPanel } from "@/lists/ListPanel";
 import { useRowKeys } from "@/lists/useRowKeys";
@@ -14,9 +14,7 @@ import { taskTypes } from "@/editor/queries";
 import { ChoiceChip } from "@/lists/ChoiceChip";
 import { FilterBar } from "@/lists/FilterBar";
 import { TextChip } from "@/lists/TextChip";
-import { TimeChip } from "@/lists/TimeChip";
 import { useTopics } from "@/live/eventSource";
-import { State } from "@/parts/State";
 import { workflowNames } from "@/runs/queries";
 import { WhyDialog } from "@/runs/WhyDialog";
 import { AttemptTable } from "./AttemptTable";
@@ -87,7 +85,6 @@ export function AttemptsPage() {
 /** The filters of attempts. */
 function AttemptFilters({ filters }: { filters: Filters }) {
   const { t } = useTranslation("attempts");
-  const parts = useTranslation("parts").t;
   const { search, change } = filters;
   const workflows = useQuery(workflowNames(useProject()));
   const found = useQuery(workers);
@@ -102,16 +99,7 @@ function AttemptFilters({ filters }: { filters: Filters }) {
     />
   );
   return (
-    <FilterBar filters={filters} hint={t("searchHint")}>
-      <TimeChip search={search} onChange={change} />
-      <ChoiceChip
-        name={t("state")}
-        all={STATES}
-        chosen={oneOf(search, "state", STATES)}
-        label={(state) => <State state={state} />}
-        text={(state) => parts(`state.${state}`)}
-        onChange={(state) => change({ state })}
-      />
+    <FilterBar filters={filters} hint={t("searchHint")} states={STATES}>
       <ChoiceChip
         name={t("type")}
         all={types.data?.items.map((each) => each.name) ?? []}

@@ -54,7 +54,10 @@ export function useCanvasActs({ editing: { edit }, graph, places, root, onSelect
       if (ids.length > 0) onSelect([]);
     },
     arrange: async () => {
-      const next = await arranged(shapeOf(graph));
+      const shape = shapeOf(graph);
+      // What stands further left stays there.
+      shape.nodes.sort((one, other) => (places[one.id]?.x ?? 0) - (places[other.id]?.x ?? 0));
+      const next = await arranged(shape);
       edit((text) => moveTasks(text, next));
       requestAnimationFrame(() => void flow.current?.fitView({ maxZoom: 1, padding: 0.12, duration: 200 }));
     },

@@ -1,8 +1,9 @@
 /** Places of nodes, such that arrows point down or to the right: a pure function, run in a worker by `arranged`. */
 import { Graph, layout } from "@dagrejs/dagre";
-import { layered } from "./layered";
+import { layered, siblingsOf } from "./layered";
 
 export interface Shape {
+  /** In the order that siblings keep: from left to right, or from top to bottom. */
   nodes: { id: string; w: number; h: number }[];
   edges: { from: string; to: string }[];
   /** Down (TB) or to the right (LR). */
@@ -32,7 +33,10 @@ function byDagre({ nodes, edges, direction, gap }: Shape): Places {
   graph.setDefaultEdgeLabel(() => ({}));
   for (const { id, w, h } of nodes) graph.setNode(id, { width: w, height: h });
   for (const { from, to } of edges) graph.setEdge(from, to);
-  layout(graph);
+  const constraints = siblingsOf(nodes, edges).flatMap((group) =>
+    group.slice(1).map((right, place) => ({ left: group[place] ?? right, right })),
+  );
+  layout(graph, { constraints });
   return Object.fromEntries(
     nodes.map(({ id, w, h }) => {
       const { x = 0, y = 0 } = graph.node(id) as { x?: number; y?: number };

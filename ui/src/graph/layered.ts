@@ -36,6 +36,14 @@ export function layered({ nodes, edges, gap }: Shape): Places {
   );
 }
 
+/** Those that come after the same ones, in the order in which they are given. */
+export function siblingsOf(nodes: Shape["nodes"], edges: Shape["edges"]): string[][] {
+  const before = new Map<string, string[]>(nodes.map(({ id }) => [id, []]));
+  for (const { from, to } of edges) before.get(to)?.push(from);
+  const groups = Map.groupBy(before.keys(), (id) => JSON.stringify(before.get(id)?.sort()));
+  return [...groups.values()].filter((group) => group.length > 1);
+}
+
 /** Each in the first column in which all that it comes after stand before it. */
 function columnsOf(ids: string[], before: Map<string, string[]>, after: Map<string, string[]>): string[][] {
   const left = new Map(ids.map((id) => [id, before.get(id)?.length ?? 0]));

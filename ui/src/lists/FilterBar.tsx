@@ -1,15 +1,28 @@
 import { IconSearch, IconX } from "@tabler/icons-react";
 import { type ReactNode, useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { type Filters, filterWords, textOf } from "./filters";
+import { State } from "@/parts/State";
+import { ChoiceChip } from "./ChoiceChip";
+import { type Filters, filterWords, oneOf, textOf } from "./filters";
+import { TimeChip } from "./TimeChip";
 
 const TYPED_MS = 300;
 /** The field for free text has this id, so that `/` finds it. */
 export const SEARCH_ID = "list-search";
 
-/** Free text and the chips of a list. All of it is in the address. Without a hint there is no free text. */
-export function FilterBar({ filters, hint, children }: { filters: Filters; hint?: string; children: ReactNode }) {
+interface Props {
+  filters: Filters;
+  /** What can be sought; without it there is no free text. */
+  hint?: string;
+  /** Those that rows of the list may have; with them it is filtered by time and state. */
+  states?: readonly string[];
+  children: ReactNode;
+}
+
+/** Free text and the chips of a list. All of it is in the address. */
+export function FilterBar({ filters, hint, states, children }: Props) {
   const { t } = useTranslation("lists");
+  const parts = useTranslation("parts").t;
   const asked = textOf(filters.search, "q") ?? "";
   const [typed, setTyped] = useState(asked);
   const [seen, setSeen] = useState(asked);
@@ -43,6 +56,19 @@ export function FilterBar({ filters, hint, children }: { filters: Filters; hint?
             /
           </span>
         </label>
+      )}
+      {states !== undefined && (
+        <>
+          <TimeChip search={filters.search} onChange={change} />
+          <ChoiceChip
+            name={t("state")}
+            all={states}
+            chosen={oneOf(filters.search, "state", states)}
+            label={(state) => <State state={state} />}
+            text={(state) => parts(`state.${state}`)}
+            onChange={(state) => change({ state })}
+          />
+        </>
       )}
       {children}
       {isFiltered && (

@@ -106,7 +106,7 @@ export function HistogramPanel({ found, onRange, number }: PanelProps) {
       {found.error !== null && found.data === undefined ? (
         <p className="mute">{found.error.message}</p>
       ) : found.data === undefined ? (
-        <div className="bars" />
+        <div className="bars skel" />
       ) : (
         <Histogram of={found.data} onRange={onRange} />
       )}

@@ -26,7 +26,7 @@ export function HealthLine({ isShort }: { isShort: boolean }) {
   return (
     <section className="panel health-line" data-short={isShort} aria-label={t("health")}>
       <div>
-        <p className="health-word">
+        <p className="health-word" data-known={health.isKnown}>
           <i className="st" data-s={health.state} aria-hidden />
           <b>{app(health.word)}</b>
           {!isShort && needs !== undefined && (
@@ -51,7 +51,7 @@ export function HealthLine({ isShort }: { isShort: boolean }) {
             </Link>
           )}
         </div>
-        {hour.data !== undefined ? <Histogram of={hour.data} /> : <div className="bars" />}
+        {hour.data !== undefined ? <Histogram of={hour.data} /> : <div className="bars skel" />}
       </div>
     </section>
   );
@@ -75,7 +75,7 @@ function Numbers() {
   );
   const perS = taken.data?.items.reduce((sum, each) => sum + each.per_s, 0);
   return (
-    <dl className="numbers">
+    <dl className="numbers" data-known={masters.isPending ? false : undefined}>
       <Fact to="/cluster" name={t("masters")} value={masters.data?.total} />
       <Fact
         to="/cluster"

@@ -23,15 +23,16 @@ export function duration(seconds: number): string {
   return `${Math.floor(whole / DAY)} d ${Math.floor((whole % DAY) / HOUR)} h`;
 }
 
+/** The time of day, by 24 hours in each language. */
+export const TIME_OF_DAY = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
+
 /** `14:02:11` today, `20 Nov 14:02` otherwise, in the shown zone. */
 export function moment(at: string | Date, language: string, now = new Date()): string {
   const date = typeof at === "string" ? new Date(at) : at;
   const isToday = dayOf(date) === dayOf(now);
   return new Intl.DateTimeFormat(language, {
     timeZone: zone.now(),
-    hour: "2-digit",
-    minute: "2-digit",
-    hourCycle: "h23",
+    ...TIME_OF_DAY,
     ...(isToday ? { second: "2-digit" } : { day: "numeric", month: "short" }),
     ...(date.getFullYear() === now.getFullYear() ? {} : { year: "numeric" }),
   }).format(date);
@@ -41,18 +42,19 @@ export function moment(at: string | Date, language: string, now = new Date()): s
 export function clock(at: string | number, language: string, hasDays = false): string {
   return new Intl.DateTimeFormat(language, {
     timeZone: zone.now(),
-    hour: "2-digit",
-    minute: "2-digit",
-    hourCycle: "h23",
+    ...TIME_OF_DAY,
     ...(hasDays && { day: "numeric", month: "short" }),
   }).format(new Date(at));
 }
 
 /** The whole moment with its zone, for the pointer. */
 export function exactMoment(at: string, language: string): string {
-  return new Intl.DateTimeFormat(language, { timeZone: zone.now(), dateStyle: "full", timeStyle: "long" }).format(
-    new Date(at),
-  );
+  return new Intl.DateTimeFormat(language, {
+    timeZone: zone.now(),
+    dateStyle: "full",
+    timeStyle: "long",
+    hourCycle: "h23",
+  }).format(new Date(at));
 }
 
 /** The moment of what a field for date and time has (`2026-11-20T14:02`), read in the shown zone; null = not filled in. */

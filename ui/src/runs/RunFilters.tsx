@@ -7,15 +7,12 @@ import { ChoiceChip } from "@/lists/ChoiceChip";
 import { FilterBar } from "@/lists/FilterBar";
 import { type Filters, oneOf, textOf, textsOf } from "@/lists/filters";
 import { TextChip } from "@/lists/TextChip";
-import { TimeChip } from "@/lists/TimeChip";
-import { State } from "@/parts/State";
 import { workflowNames } from "./queries";
 import { STATES, TRIGGERS } from "./runFilter";
 
 /** The filters of runs. */
 export function RunFilters({ filters }: { filters: Filters }) {
   const { t } = useTranslation("runs");
-  const parts = useTranslation("parts").t;
   const { search, change } = filters;
   const workflows = useQuery(workflowNames(useProject()));
   const masters = useQuery(slots);
@@ -29,16 +26,7 @@ export function RunFilters({ filters }: { filters: Filters }) {
     />
   );
   return (
-    <FilterBar filters={filters} hint={t("searchHint")}>
-      <TimeChip search={search} onChange={change} />
-      <ChoiceChip
-        name={t("state")}
-        all={STATES}
-        chosen={oneOf(search, "state", STATES)}
-        label={(state) => <State state={state} />}
-        text={(state) => parts(`state.${state}`)}
-        onChange={(state) => change({ state })}
-      />
+    <FilterBar filters={filters} hint={t("searchHint")} states={STATES}>
       {text("workflow", workflows.data?.items)}
       <ChoiceChip
         name={t("trigger")}

@@ -4,11 +4,17 @@ import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, type Schemas } from "@/api/client";
+import { useProject } from "@/app/ProjectSwitch";
 import { type Pair, valuesOf } from "@/forms/Pairs";
+import { Answer, Empty } from "@/parts/Answer";
+import { WorkflowLink } from "@/parts/Links";
 import { Panel } from "@/parts/Panel";
+import { Table } from "@/parts/Table";
+import { Moment } from "@/parts/Time";
 import { BackfillFields } from "./BackfillFields";
 import { BackfillPreview } from "./BackfillPreview";
-import { bodyOf, remember, remembered, type Wanted, wantedOf } from "./backfill";
+import { bodyOf, type Wanted, wantedOf } from "./backfill";
+import { recentBackfills } from "./queries";
 import "@/forms/forms.css";
 import "./schedules.css";
 
@@ -41,15 +47,9 @@ export function BackfillPage() {
     mutationFn: () => ask(code, bodyOf(wanted, valuesOf(params), false)),
     onSuccess: (asked) => {
       if (asked.command_id == null) return;
-      remember(asked);
-      void navigate({
-        to: "/schedules/backfills/$id",
-        params: { id: asked.command_id },
-        search: wanted,
-      });
+      void navigate({ to: "/schedules/backfills/$id", params: { id: asked.command_id }, search: {} });
     },
   });
-  const earlier = remembered();
   return (
     <div className="page">
       <div className="page-head">
@@ -78,20 +78,38 @@ export function BackfillPage() {
           <BackfillPreview of={dryRun} isAsked={tried !== null} params={valuesOf(params)} />
         </Panel>
       </div>
-      {earlier.length > 0 && (
-        <Panel title={t("earlierBackfills")}>
-          <ul className="pad">
-            {earlier.map((each) => (
-              <li key={each.command_id}>
-                <Link to="/schedules/backfills/$id" params={{ id: each.command_id ?? "" }} search={{}}>
-                  {t("backfillOf", { name: each.workflow, ...sizeOf(each) })}
-                </Link>
-              </li>
-            ))}
-          </ul>
-        </Panel>
-      )}
+      <RecentBackfills />
     </div>
+  );
+}
+
+/** The backfills that anybody asked for last. */
+function RecentBackfills() {
+  const { t } = useTranslation("schedules");
+  const recent = useQuery(recentBackfills(useProject()));
+  return (
+    <Panel title={t("recentBackfills")}>
+      <Answer of={recent} isEmpty={({ items }) => items.length === 0} empty={<Empty title={t("noBackfills")} />}>
+        {({ items }) => (
+          <Table heads={[t("askedAt"), t("workflow"), t("dates"), t("askedBy")]}>
+            {items.map((each) => (
+              <tr key={each.command_id}>
+                <td>
+                  <Link to="/schedules/backfills/$id" params={{ id: each.command_id }} search={{}}>
+                    <Moment at={each.at} />
+                  </Link>
+                </td>
+                <td>
+                  <WorkflowLink project={each.project} name={each.workflow} />
+                </td>
+                <td>{t("backfillSize", { count: each.dates, chains: each.chains })}</td>
+                <td className="wide">{each.by}</td>
+              </tr>
+            ))}
+          </Table>
+        )}
+      </Answer>
+    </Panel>
   );
 }
 

@@ -1,5 +1,6 @@
 import { IconPlayerPause, IconPlayerPlay, IconPlayerStop, IconRefresh } from "@tabler/icons-react";
 import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, type Schemas } from "@/api/client";
 import { queries } from "@/api/queries";
@@ -7,16 +8,21 @@ import { useProject } from "@/app/ProjectSwitch";
 import { useWhyNot } from "@/login/rights";
 import { SmallAct } from "@/parts/Act";
 import { Answer } from "@/parts/Answer";
-import { Facts } from "@/parts/Facts";
 import { RunLink } from "@/parts/Links";
 import { say, sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
 import { State } from "@/parts/State";
+import { SureAct } from "@/parts/SureAct";
 import { Table } from "@/parts/Table";
-import type { Asked, Progress } from "./backfill";
+import { coarse } from "@/parts/Time";
+import { type Selection, toggled } from "@/runs/selection";
+import { BackfillDates } from "./BackfillDates";
+import { type Asked, type Chain, chainsOf, leftS, type Progress } from "./backfill";
 import { localTime } from "./draft";
 
 const AGAIN_MS = 2_000;
+/** Of a backfill with more dates there are figures only. */
+const CELLS_MAX = 1_000;
 /** Ended by a person: such a run can be resumed. */
 const RESUMABLE = ["PAUSE", "STOP"];
 const ACTS = [
@@ -29,19 +35,19 @@ const ACTS = [
 interface Props {
   id: string;
   asked: Asked;
-  /** false: dates that were done before are counted too. */
-  isExact: boolean;
 }
 
-/** Figures, a bar, and the chains that run or stopped. */
-export function BackfillState({ id, asked, isExact }: Props) {
+/** How far it is in words, a cell for each date, and the chains that stopped. */
+export function BackfillState({ id, asked }: Props) {
   const { t } = useTranslation("schedules");
+  const [chosen, setChosen] = useState<Selection>(new Set());
+  const isDrawn = asked.dates * asked.workflows.length <= CELLS_MAX;
   const found = useQuery({
     queryKey: ["backfill", id],
     queryFn: () =>
       api.POST("/api/v1/backfills/{id}/progress", {
         params: { path: { id } },
-        body: { chains: asked.chains, workflows: asked.workflows.map((each) => each.code) },
+        body: { chains: asked.chains, workflows: asked.workflows.map((each) => each.code), runs: isDrawn },
       }),
     refetchInterval: ({ state }) => (state.data && isOver(state.data) ? false : AGAIN_MS),
     placeholderData: keepPreviousData,
@@ -53,19 +59,32 @@ export function BackfillState({ id, asked, isExact }: Props) {
           <Panel
             title={asked.workflow}
             remark={t("backfillSize", { count: progress.total, chains: asked.chains.length })}
-            end={<Acts runs={runsOf(progress)} />}
+            end={<Acts runs={runsOf(progress)} chosen={chosen} onDone={() => setChosen(new Set())} />}
           >
-            <Figures progress={progress} isExact={isExact} />
+            <HowFar progress={progress} chains={chainsOf(asked, progress)} />
+            {isDrawn ? (
+              <BackfillDates chains={chainsOf(asked, progress)} zone={asked.time_zone} />
+            ) : (
+              <p className="pad mute">{t("notDrawn")}</p>
+            )}
           </Panel>
-          {(progress.running.length > 0 || progress.stopped.length > 0) && <Chains progress={progress} asked={asked} />}
+          {progress.stopped.length > 0 && (
+            <Stopped of={progress.stopped} zone={asked.time_zone} chosen={chosen} onChoose={setChosen} />
+          )}
         </>
       )}
     </Answer>
   );
 }
 
-/** What can be done with the runs of a backfill. */
-function Acts({ runs }: { runs: Runs }) {
+interface ActsProps {
+  runs: Runs;
+  chosen: Selection;
+  onDone: () => void;
+}
+
+/** What can be done with the runs of a backfill: with those that are chosen, else with all of them. */
+function Acts({ runs, chosen, onDone }: ActsProps) {
   const { t } = useTranslation("schedules");
   const whyNot = useWhyNot("OPERATOR", useProject());
   const bulk = useMutation({
@@ -73,35 +92,40 @@ function Acts({ runs }: { runs: Runs }) {
       api.POST("/api/v1/workflow-instances:bulk", { body: { ...what, dry_run: false } }),
     onSuccess: (answer) => {
       say(t(`did.${answer.action}`, { count: answer.runs }));
+      onDone();
       void queries.invalidateQueries({ queryKey: ["runs"] });
       return queries.invalidateQueries({ queryKey: ["backfill"] });
     },
     onError: sayFailure,
   });
-  return ACTS.map(({ action, of, icon: Icon, verb, none }) => (
-    <SmallAct
-      key={action}
-      leftSection={<Icon size={14} />}
-      why={whyNot ?? (runs[of].length === 0 ? t(none) : null)}
-      onClick={() => bulk.mutate({ action, ids: runs[of] })}
-      word={t(verb)}
-    />
-  ));
+  return ACTS.map(({ action, of, icon: Icon, verb, none }) => {
+    const some = runs[of].filter((run) => chosen.has(run));
+    const ids = some.length > 0 || (chosen.size > 0 && of !== "running") ? some : runs[of];
+    const act = {
+      leftSection: <Icon size={14} />,
+      why: whyNot ?? (ids.length === 0 ? t(none) : null),
+      onClick: () => bulk.mutate({ action, ids }),
+      word: some.length > 0 ? t(`${verb}Chosen`, { count: some.length }) : t(verb),
+    };
+    return action === "STOP" && ids.length > 0 ? (
+      <SureAct key={action} size="xs" variant="default" {...act} sure={t("sureStop", { count: ids.length })} />
+    ) : (
+      <SmallAct key={action} {...act} />
+    );
+  });
 }
 
-function Figures({ progress, isExact }: { progress: Progress; isExact: boolean }) {
+function HowFar({ progress, chains }: { progress: Progress; chains: Chain[] }) {
   const { t } = useTranslation("schedules");
-  const { total, done, stopped } = progress;
+  const { total, done } = progress;
   const { running, failed, resumable } = runsOf(progress);
-  const figures = {
-    done,
-    running: running.length,
-    stoppedChains: stopped.length,
-    left: total - done - running.length - stopped.length,
-  };
+  const left = isOver(progress) ? null : leftS(chains, new Set(running));
   return (
     <div className="form pad">
-      <p className="rule-words">{t(sentenceKey(progress))}</p>
+      <p className="rule-words" aria-live="polite">
+        {t(sentenceKey(progress), { done, total, count: total })}
+        {left !== null && t("aboutLeft", { time: coarse(Math.max(1, left)) })}
+      </p>
       <div
         className="progress-bar"
         role="progressbar"
@@ -115,12 +139,7 @@ function Figures({ progress, isExact }: { progress: Progress; isExact: boolean }
         <Share state="FAILURE" part={failed.length} of={total} />
         <Share state="PAUSE" part={resumable.length} of={total} />
       </div>
-      <Facts
-        className="backfill-figures"
-        of={Object.entries(figures).map(([word, count]) => [t(`figure.${word}`), count])}
-      />
       {progress.reason && <p className="problem">{progress.reason}</p>}
-      {!isExact && <p className="mute">{t("notExact")}</p>}
     </div>
   );
 }
@@ -130,39 +149,58 @@ function Share({ state, part, of }: { state: string; part: number; of: number })
   return <i data-s={state} ref={(bar) => bar?.style.setProperty("--share", `${(100 * part) / of}%`)} />;
 }
 
-function Chains({ progress, asked }: { progress: Progress; asked: Asked }) {
-  const { t } = useTranslation("schedules");
-  const zone = asked.time_zone;
-  return (
-    <Panel title={t("chains")}>
-      <Table heads={[t("forTime", { zone }), { num: t("run") }, t("state"), t("why")]}>
-        {progress.running.map((each) => (
-          <ChainRow key={each.run_id} at={localTime(each.date, zone)} run={each.run_id} state={each.state} />
-        ))}
-        {progress.stopped.map((each) => (
-          <ChainRow
-            key={`${each.workflow} ${each.date}`}
-            at={localTime(each.date, zone)}
-            run={each.run_id ?? null}
-            state={each.state ?? "REFUSED"}
-            why={t("chainStopped", { why: each.reason ?? "", left: each.dates_left })}
-          />
-        ))}
-      </Table>
-    </Panel>
-  );
+interface StoppedProps {
+  of: Progress["stopped"];
+  zone: string;
+  chosen: Selection;
+  onChoose: (chosen: Selection) => void;
 }
 
-function ChainRow({ at, run, state, why = "" }: { at: string; run: string | null; state: string; why?: string }) {
+/** The dates at which chains stopped; those with a run can be chosen. */
+function Stopped({ of, zone, chosen, onChoose }: StoppedProps) {
+  const { t } = useTranslation("schedules");
   return (
-    <tr>
-      <td>{at.replace("T", " ")}</td>
-      <td className="num">{run === null ? "–" : <RunLink id={run} />}</td>
-      <td>
-        <State state={state} />
-      </td>
-      <td className="wide">{why}</td>
-    </tr>
+    <Panel title={t("stoppedChains")}>
+      <Table
+        heads={[
+          { unseen: t("choose") },
+          t("forTime", { zone }),
+          t("workflow"),
+          { num: t("run") },
+          t("state"),
+          t("why"),
+        ]}
+      >
+        {of.map(({ run_id: run, ...each }) => {
+          const at = localTime(each.date, zone).replace("T", " ");
+          return (
+            <tr key={`${each.workflow} ${each.date}`} aria-selected={run ? chosen.has(run) : undefined}>
+              <td>
+                {run && (
+                  <input
+                    type="checkbox"
+                    aria-label={t("chooseDate", { at })}
+                    checked={chosen.has(run)}
+                    onChange={() => onChoose(toggled(chosen, run))}
+                  />
+                )}
+              </td>
+              <td>{at}</td>
+              <td>{each.workflow}</td>
+              <td className="num">{run ? <RunLink id={run} /> : "–"}</td>
+              <td>
+                <State state={each.state ?? "REFUSED"} />
+              </td>
+              <td className="wide">
+                {[each.reason, each.dates_left > 0 && t("datesWait", { count: each.dates_left })]
+                  .filter(Boolean)
+                  .join("; ")}
+              </td>
+            </tr>
+          );
+        })}
+      </Table>
+    </Panel>
   );
 }
 

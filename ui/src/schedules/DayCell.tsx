@@ -11,17 +11,19 @@ interface Props {
   onChoose: () => void;
 }
 
-/** A day: its results as a bar in the colours of states, the number of fire times to come, and a changed clock. */
+/** A day: whose it is, its results as a bar in the colours of states, how often it fires, and a changed clock. */
 export function DayCell({ day, today, isChosen, onChoose }: Props) {
   const { t, i18n } = useTranslation(["schedules", "parts"]);
   const states = Object.entries(day.states).filter(([, count]) => count > 0);
   const ended = countOf(day.states);
   const { fires, isLeast } = firesOf(day);
   const first = firstFireOf(day);
+  const names = [...new Set(day.schedules.flatMap((each) => each.workflow ?? []))];
   const said = [
     dayInWords(day.day, i18n.language, { weekday: "long", day: "numeric", month: "long" }),
     ...states.map(([state, count]) => `${count} ${t(`parts:state.${state}`)}`),
     ...(fires > 0 ? [t("firesToCome", { count: fires, number: `${fires}${isLeast ? "+" : ""}` })] : []),
+    ...names,
     ...(day.day_h ? [t("hoursOfDay", { hours: day.day_h })] : []),
   ].join(", ");
   const isFailed = states.some(([state]) => state === "FAILURE");
@@ -54,6 +56,9 @@ export function DayCell({ day, today, isChosen, onChoose }: Props) {
         {fires > 0 && (
           <span className="day-fires">{fires === 1 && first !== null ? first : `${fires}${isLeast ? "+" : ""} ×`}</span>
         )}
+      </span>
+      <span className="day-names cut" aria-hidden>
+        {names.length > 1 ? `${names[0]} +${names.length - 1}` : names[0]}
       </span>
       <span className="day-bar" aria-hidden>
         {states.map(([state, count]) => (

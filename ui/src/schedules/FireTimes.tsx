@@ -3,7 +3,7 @@ import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";
 import { Answer } from "@/parts/Answer";
 import { Table } from "@/parts/Table";
-import { shownZone } from "@/parts/time";
+import { shownZone, TIME_OF_DAY } from "@/parts/time";
 import { isRepeating } from "./cron";
 import type { Fire } from "./queries";
 
@@ -77,9 +77,7 @@ function timeIn(fire: Fire, zone: string, language: string, hasWeekday = false):
     ...(hasWeekday && { weekday: "short" }),
     day: "2-digit",
     month: "short",
-    hour: "2-digit",
-    minute: "2-digit",
+    ...TIME_OF_DAY,
     ...(fire.utc.slice(17, 19) === "00" ? {} : { second: "2-digit" }),
-    hourCycle: "h23",
   }).format(new Date(fire.utc));
 }

@@ -82,20 +82,50 @@ export function rowsOf(asked: Pick<Asked, "chains" | "workflows">): Row[] {
   );
 }
 
-const KEY = "shoal-backfills";
-const KEPT = 20;
-
-/** Remember the exact chains of a backfill, so that its page in this browser counts what was asked for. */
-export function remember(asked: Asked): void {
-  const others = remembered().filter((each) => each.command_id !== asked.command_id);
-  localStorage.setItem(KEY, JSON.stringify([asked, ...others].slice(0, KEPT)));
+/** A date of a chain: its run, or the look of what has none. */
+export interface Cell {
+  at: string;
+  run?: string;
+  state: string;
+  elapsed: number;
 }
 
-/** The backfills that this browser started, the last first. */
-export function remembered(): Asked[] {
-  try {
-    return JSON.parse(localStorage.getItem(KEY) ?? "[]") as Asked[];
-  } catch {
-    return [];
-  }
+export interface Chain {
+  key: string;
+  workflow: string;
+  cells: Cell[];
+}
+
+/** The chains of each workflow, with what became of each date. Dates that wait for no other are one row. */
+export function chainsOf(asked: Pick<Asked, "chains" | "workflows">, progress: Progress): Chain[] {
+  const runs = new Map(progress.runs?.map((run) => [`${run.workflow} ${run.date}`, run]));
+  const refused = new Set(progress.stopped.flatMap((each) => (each.run_id ? [] : `${each.workflow} ${each.date}`)));
+  const rows = asked.chains.every((chain) => chain.length === 1) ? [asked.chains.flat()] : asked.chains;
+  return asked.workflows.flatMap(({ code, name }) =>
+    rows.map((row, place) => ({
+      key: `${code} ${place}`,
+      workflow: name,
+      cells: row.map((at) => {
+        const run = runs.get(`${code} ${at}`);
+        if (run !== undefined) return { at, run: run.run_id, state: run.state, elapsed: run.elapsed_s };
+        return { at, state: refused.has(`${name} ${at}`) ? "REFUSED" : "NOT_BEGUN", elapsed: 0 };
+      }),
+    })),
+  );
+}
+
+const GOES_ON = ["SUCCESS", "NOT_BEGUN"];
+
+/** About how many seconds are left, by the mean of the dates that are done; null = no date is done, or none is left. */
+export function leftS(chains: readonly Chain[], running: ReadonlySet<string>): number | null {
+  const done = chains.flatMap(({ cells }) => cells.filter((cell) => cell.state === "SUCCESS"));
+  if (done.length === 0) return null;
+  const mean = done.reduce((sum, cell) => sum + cell.elapsed, 0) / done.length;
+  const isRunning = (cell: Cell) => cell.run !== undefined && running.has(cell.run);
+  const left = chains.map(({ cells }) =>
+    cells.every((cell) => GOES_ON.includes(cell.state) || isRunning(cell))
+      ? cells.reduce((sum, cell) => sum + (cell.state === "SUCCESS" ? 0 : Math.max(0, mean - cell.elapsed)), 0)
+      : 0,
+  );
+  return Math.max(...left) || null;
 }

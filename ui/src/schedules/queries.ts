@@ -58,6 +58,22 @@ export function previewOf(rule: {
   });
 }
 
+/** The backfills that were asked for last. */
+export function recentBackfills(project: string | null) {
+  return asked(["backfill", "recent", project], () =>
+    api.GET("/api/v1/backfills", { params: { query: project === null ? {} : { project } } }),
+  );
+}
+
+/** A backfill as it was asked for; that never changes. */
+export function backfillOf(id: string) {
+  return queryOptions({
+    queryKey: ["backfill-dates", id],
+    queryFn: () => api.GET("/api/v1/backfills/{id}", { params: { path: { id } } }),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}
+
 /** Turn a schedule on or off. */
 export function turn(schedule: Pick<Schedule, "id" | "version">, isOn: boolean): Promise<Schedule> {
   const params = { path: { id: schedule.id }, header: match(schedule.version) };

@@ -38,7 +38,7 @@ export function RunsTab({ project, name }: { project: string; name: string }) {
                 t("why"),
               ]}
             >
-              {data.items.map(({ id, state, version, started_at, took_s, reason }) => (
+              {data.items.map(({ id, state, version, started_at, elapsed_s, reason }) => (
                 <tr key={id}>
                   <td className="num">
                     <RunLink id={id} />
@@ -50,7 +50,7 @@ export function RunsTab({ project, name }: { project: string; name: string }) {
                   <td className="num">
                     <Moment at={started_at} />
                   </td>
-                  <td className="num">{duration(took_s)}</td>
+                  <td className="num">{duration(elapsed_s)}</td>
                   <td className="wide" title={reason ?? undefined}>
                     {reason}
                   </td>

@@ -1,6 +1,6 @@
 /** Words about changes of slots and moments. */
 import type { TFunction } from "i18next";
-import { shownZone } from "@/parts/time";
+import { shownZone, TIME_OF_DAY } from "@/parts/time";
 import type { Change } from "./story";
 
 /** Such as: m4 fenced, m5 joined. */
@@ -12,9 +12,7 @@ export function changeWords(change: Change, t: TFunction<"cluster">): string {
 export function clockTime(ms: number, language: string, hasSeconds = true, tenths = false): string {
   return new Intl.DateTimeFormat(language, {
     timeZone: shownZone(),
-    hour: "2-digit",
-    minute: "2-digit",
-    hourCycle: "h23",
+    ...TIME_OF_DAY,
     ...(hasSeconds && { second: "2-digit" }),
     ...(tenths && { fractionalSecondDigits: 1 }),
   }).format(ms);

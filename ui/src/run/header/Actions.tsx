@@ -25,6 +25,7 @@ export function Actions() {
   const { t } = useTranslation("run");
   const { tasks, whyNot, change } = useRun();
   const isPaused = whyNot.resume === null;
+  const working = tasks.filter((task) => task.state === "RUNNING_EXECUTION").length;
   return (
     <div className="run-acts">
       {isPaused ? (
@@ -37,7 +38,13 @@ export function Actions() {
       ) : (
         <Deed whyNot={whyNot.pause} icon={IconPlayerPause} onClick={() => change({ do: "pause" })} word={t("pause")} />
       )}
-      <Deed whyNot={whyNot.stop} icon={IconPlayerStop} onClick={() => change({ do: "stop" })} word={t("stop")} />
+      <Deed
+        whyNot={whyNot.stop}
+        icon={IconPlayerStop}
+        onClick={() => change({ do: "stop" })}
+        word={t("stop")}
+        sure={working > 0 ? t("sureStop", { count: working }) : undefined}
+      />
       {tasks.some(isLivingStream) && (
         <Deed
           whyNot={whyNot.restart}

@@ -97,7 +97,7 @@ function Times() {
   const left = run.left_s != null ? Math.max(0, run.left_s - passed) : null;
   return (
     <span>
-      <b>{duration((isEnded ? run.took_s : run.elapsed_s) + passed)}</b>
+      <b>{duration(run.elapsed_s + passed)}</b>
       {!isEnded && left !== null && t("left", { time: duration(left) })}
       {run.usual_s != null && <span className="mute opt"> {t("usually", { time: duration(run.usual_s) })}</span>}
     </span>

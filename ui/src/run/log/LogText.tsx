@@ -1,21 +1,5 @@
-import Anser from "anser";
-import { memo } from "react";
-
-interface Part {
-  text: string;
-  look: string;
-}
-
-/** The parts of a line that look alike, by its marks of colours. */
-export function partsOf(text: string): Part[] {
-  if (!text.includes("\u001b")) return [{ text, look: "" }];
-  return Anser.ansiToJson(text, { use_classes: true, remove_empty: true }).map((part) => ({
-    text: part.content,
-    look: [part.fg, part.bg && `on-${part.bg}`, ...part.decorations.map((each) => `ansi-${each}`)]
-      .filter(Boolean)
-      .join(" "),
-  }));
-}
+import { type CSSProperties, memo } from "react";
+import { type Part, partsOf, shownOf } from "./logParts";
 
 interface Props {
   text: string;
@@ -25,27 +9,31 @@ interface Props {
   sought: string | undefined;
 }
 
-/** The text of a row of a log, in its colours, with what is looked for marked. */
+/** The text of a row of a log, in its colours, with links to the addresses in it and what is looked for marked. */
 export const LogText = memo(function LogText({ text, from, length, sought }: Props) {
-  let passed = 0;
-  const shown: Part[] = [];
-  for (const part of partsOf(text)) {
-    const begin = Math.max(0, from - passed);
-    const piece = part.text.slice(begin, Math.max(0, from + length - passed));
-    passed += part.text.length;
-    if (piece !== "" && passed > from) shown.push({ ...part, text: piece });
-  }
   return (
     <span className="log-text">
-      {shown.map((part, place) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a part is its place in the line
-        <span key={place} className={part.look || undefined}>
-          <Marked text={part.text} sought={sought} />
-        </span>
-      ))}
+      {shownOf(partsOf(text), from, from + length).map((part, place) => {
+        const Tag = part.address === undefined ? "span" : "a";
+        return (
+          <Tag
+            // biome-ignore lint/suspicious/noArrayIndexKey: a part is its place in the line
+            key={place}
+            className={part.look || undefined}
+            style={styleOf(part)}
+            {...(part.address && { href: part.address, target: "_blank", rel: "noopener noreferrer" })}
+          >
+            <Marked text={part.text} sought={sought} />
+          </Tag>
+        );
+      })}
     </span>
   );
 });
+
+function styleOf({ ink, ground }: Part): CSSProperties | undefined {
+  return ink || ground ? ({ "--ink": ink, "--ground": ground } as CSSProperties) : undefined;
+}
 
 function Marked({ text, sought }: { text: string; sought: string | undefined }) {
   if (sought === undefined) return text;
