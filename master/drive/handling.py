@@ -35,6 +35,8 @@ def _handle(runnable: WorkflowRunnable, event: Event, writes: Writes) -> None:
 def _concerns(runnable: WorkflowRunnable, event: Event) -> int:
     """How many tasks may begin or end at once because of this event, at most."""
     plan = runnable.plan
+    if plan.has_lists:  # a list of a megabyte takes tens of milliseconds, whatever its DYNAMIC task begins after
+        return ELEMENTS_MAX
     if not plan.mapped and len(plan.tasks) <= MANY:
         return len(plan.tasks)
     match event:

@@ -112,7 +112,7 @@ class Plan:
     have another than the default. `codes` are the tasks by name. `secrets` are the names of the SECRET parameters.
     `used` is what the limits of its project are about; `asks_latest`: a task names `system.is_latest`. `closing` are
     the tasks that clean up, each with whether it is one of `on_exit`; `work` is the graph without them. `mapped` are
-    the tasks with elements, `before_mapped` those directly before one.
+    the tasks with elements, `before_mapped` those directly before one; `has_lists`: a task is DYNAMIC.
     """
 
     workflow_code: WorkflowCode
@@ -136,6 +136,7 @@ class Plan:
     work: Graph = field(default_factory=lambda: Graph.of({}))
     mapped: frozenset[TaskCode] = frozenset()
     before_mapped: frozenset[TaskCode] = frozenset()
+    has_lists: bool = False
 
     @property
     def updates_datasets(self) -> bool:
@@ -233,11 +234,12 @@ class Plan:
         }
         mapped = frozenset(task.code for task in tasks.values() if task.each is not None)
         before_mapped = frozenset(before for each in mapped for before in graph.predecessors[each])
+        has_lists = any(isinstance(task.logic, DynamicParams) for task in tasks.values())
         has_children = any(isinstance(task.logic, SubProcessParams | DynamicParams) for task in tasks.values())
         return cls(
             *(code, version, coded, graph, tasks, codes, counts, frozenset(evaluators), handlers, rules, has_children),
             *(name, project, project_code, spec.secret_names(), used_by(spec), _asks_latest(tasks.values())),
-            *(closing, work, mapped, before_mapped),
+            *(closing, work, mapped, before_mapped, has_lists),
         )
 
 

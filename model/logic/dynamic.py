@@ -29,7 +29,7 @@ OUTPUT = "dynamic.out"
 LISTS_MAX = 20
 INSTANCES_MAX = 10_000
 INSTANCES_DEFAULT = 1_024
-LISTS_LENGTH_MAX = 100_000
+LISTS_LENGTH_MAX = 1_048_576
 """In characters, over all lists, after their references are replaced."""
 
 

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from tests.cluster.cluster import Cluster
+from tests.cluster.own_work import OwnWork
 from tests.cluster.test_log_store import shared  # noqa: F401 - a fixture
 from tests.eventually import eventually
+from tests.worker.http_server import http_server, says
 
 LINES = 2_000
 MAKE = f"""
@@ -78,6 +80,38 @@ async def test_every_type_of_task_reads_a_large_value_as_a_small_one(cluster: Cl
     outputs = cluster.one("SELECT outputs FROM task_instance WHERE task_name = 'mapped' AND task_code > 0")
     assert json.loads(json.loads(outputs)["got"]) == list(range(LINES))
     assert cluster.one("SELECT max(length(parameter_values)) FROM task_instance") < 1_000
+
+
+async def test_sql_http_and_dynamic_read_a_list_of_nearly_a_megabyte(cluster: Cluster, shared: Path) -> None:  # noqa: F811
+    count = 45_000
+    make = f'print("${{setValue(files=" + json.dumps([f"file_{{n:06}}.csv" for n in range({count})]) + ")}}")'
+    await OwnWork(cluster).data_source("here", cluster.environment["SHOAL_DATABASE_URL"])
+    cluster.define(2, "below", tasks=[{"name": "a", "type": "FAKE", "params": {}}], params={"file": ""})
+    query = "SELECT jsonb_array_length(CAST(${load.files} AS jsonb)) AS n"
+    lists = [{"name": "file", "value": "${load.files}"}]
+    async with http_server({"*": says("200 OK", "")}) as server:
+        request = {"url": server.address, "method": "POST", "body": {"files": "${load.files}"}}
+        after = {"after": ["load"]}
+        cluster.define(
+            1,
+            "flow1",
+            tasks=[
+                {"name": "load", "type": "PYTHON", "params": {"script": f"import json\n{make}"}},
+                {"name": "sql", "type": "SQL", "params": {"datasource": "here", "sql": query}, **after},
+                {"name": "http", "type": "HTTP", "params": request, **after},
+                {"name": "fan", "type": "DYNAMIC", "params": {"workflow": "below", "lists": lists, "max_instances": 3},
+                 **after},
+            ],
+        )  # fmt: skip
+        await cluster.master()
+        await cluster.worker()
+        cluster.start(1)
+        await cluster.all_ends()
+        assert {name: end for name, end in ends(cluster).items() if end[0] != "SUCCESS"} == {}
+        assert len(json.loads(server.seen[0].body)["files"]) == count
+    assert json.loads(cluster.one("SELECT outputs FROM task_instance WHERE task_name = 'sql'")) == {"n": str(count)}
+    began = cluster.rows("SELECT params::jsonb ->> 'file' FROM workflow_instance WHERE workflow_code = 2 ORDER BY id")
+    assert began == [("file_000000.csv",), ("file_000001.csv",), ("file_000002.csv",)]
 
 
 @pytest.mark.parametrize("damage", ["missing", "changed"])
