@@ -10,7 +10,7 @@ from master.drive.runnable import WorkflowRunnable
 from master.drive.writes import Writes
 from model.errors import Refused
 from model.runs.elements import ELEMENTS_MAX
-from model.runs.instances import AttemptEnd, HaltRequest
+from model.runs.instances import AttemptEnd, ChildState, HaltRequest
 from node.threads import in_thread
 
 log = structlog.get_logger()
@@ -35,7 +35,8 @@ def _handle(runnable: WorkflowRunnable, event: Event, writes: Writes) -> None:
 def _concerns(runnable: WorkflowRunnable, event: Event) -> int:
     """How many tasks may begin or end at once because of this event, at most."""
     plan = runnable.plan
-    if plan.has_lists:  # a list of a megabyte takes tens of milliseconds, whatever its DYNAMIC task begins after
+    # A list of a megabyte takes tens of milliseconds, whatever its DYNAMIC task begins after; children are many.
+    if plan.has_lists and not isinstance(event, ChildState):
         return ELEMENTS_MAX
     if not plan.mapped and len(plan.tasks) <= MANY:
         return len(plan.tasks)
