@@ -39,6 +39,16 @@ tasks:
         sleep 600
 """
 
+RETURNS = r"""
+name: returns
+tasks:
+  - name: a
+    type: SHELL
+    params:
+      script: |
+        echo '#{setValue(found={"rows": [1, 12345678901234567890]})}'
+"""
+
 
 @pytest.fixture(scope="module")
 def flag(running: RunningShoal) -> Path:
@@ -107,6 +117,21 @@ def test_a_log_has_colours_that_can_be_read_and_links_and_stop_asks_first(
     expect(page.get_by_role("button", name="Stop 1 task that runs")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator(".run-title .pill")).to_have_text("Stopped", timeout=30_000)
+
+
+@pytest.mark.parametrize(("scheme", "size"), [("light", {"width": 1280, "height": 800}), ("dark", PHONE)])
+def test_a_result_that_is_json_unfolds(
+    open_page: OpenPage, running: RunningShoal, scheme: str, size: dict[str, int]
+) -> None:
+    running.apply("returns.yaml", RETURNS)
+    running.shoal("run", "returns", "--wait")
+    run = running.json("runs", "--workflow", "returns")[0]["id"]
+    page = open_page(f"/runs/{run}?tab=parameters", color_scheme=scheme, viewport=size)
+    row = page.get_by_role("row", name="a found")
+    row.locator("summary").focus()
+    page.keyboard.press("Enter")
+    expect(row.locator("pre")).to_have_text('{\n  "rows": [\n    1,\n    12345678901234567890\n  ]\n}')
+    assert violations(page) == []
 
 
 def test_a_run_took_as_long_wherever_it_is_shown(open_page: OpenPage, running: RunningShoal) -> None:

@@ -8,6 +8,7 @@ import { exactMoment } from "@/parts/time";
 import { useRun } from "../context";
 import { valuesOf } from "../model";
 import { specOf } from "../queries";
+import { unfoldedOf } from "./unfolded";
 
 const TASKS_MAX = 500;
 
@@ -50,7 +51,9 @@ export function ParametersTab() {
                 <td>
                   <b>{name}</b>
                 </td>
-                <td className="mono">{secrets.includes(name) ? t("secret") : (given[name] ?? t("asInWorkflow"))}</td>
+                <td className="mono">
+                  {secrets.includes(name) ? t("secret") : <Value of={given[name] ?? t("asInWorkflow")} />}
+                </td>
                 <td className="mono mute">{secrets.includes(name) ? t("secret") : (said[name] ?? t("notThere"))}</td>
               </tr>
             ))}
@@ -68,8 +71,8 @@ export function ParametersTab() {
                 <td>
                   <b>{each.name}</b>
                 </td>
-                <td className="mono wide" title={each.value}>
-                  {each.value}
+                <td className="mono wide">
+                  <Value of={each.value} />
                 </td>
               </tr>
             ))}
@@ -80,5 +83,17 @@ export function ParametersTab() {
         <Facts className="run-facts" of={facts} />
       </Panel>
     </div>
+  );
+}
+
+/** A value; one that is a JSON object or list unfolds to a line for each of its parts. */
+function Value({ of }: { of: string }) {
+  const unfolded = unfoldedOf(of);
+  if (unfolded === null) return <span title={of}>{of}</span>;
+  return (
+    <details className="json">
+      <summary>{of}</summary>
+      <pre>{unfolded}</pre>
+    </details>
   );
 }
