@@ -168,8 +168,9 @@ async def test_an_export_is_a_file_of_the_same_definition(
     if of == "seed":
         sql(SEED)
     else:
-        put = await shoal.start("project", "file", "put", "sql", cwd=ROOT / "examples" / "hourly_etl")
-        assert await put.wait() == 0
+        for folder in sorted(path for path in (ROOT / "examples").glob("*/[!_]*") if path.is_dir()):
+            put = await shoal.start("project", "file", "put", folder.name, cwd=folder.parent)
+            assert await put.wait() == 0
         applied = await shoal("workflow", "apply", *map(str, EXAMPLES))
         assert applied.code == 0, applied.err
     if of == "definitions of examples":
