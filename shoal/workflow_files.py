@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from model.errors import NotFound
 from service.workflows.definition_files import FileContent, parse_files
 from service.workflows.requests import BYTES_MAX
 from service.workflows.workflow_file import BadWorkflowFile, FileFault
-from service.workflows.yaml_lines import BadYaml, text_of
+from service.workflows.yaml_lines import BadYaml, read_documents, text_of
 from worker.tasks.catalog import TaskCatalog
 
 
@@ -42,6 +43,26 @@ def read_texts(paths: Iterable[Path]) -> list[tuple[str, str]]:
     if faults:
         raise BadWorkflowFile(faults)
     return texts
+
+
+def files_of_tasks(texts: Iterable[tuple[str, str]]) -> set[Path]:
+    """The files and folders beside workflows that `files` of their tasks name, such as a dbt project."""
+    found: set[Path] = set()
+    for name, text in texts:
+        try:
+            documents = read_documents(text.encode())
+        except BadYaml:
+            continue
+        beside = Path(name).parent
+        found |= {beside / file for each in documents for file in _file_names(each.content)} - {beside}
+    return found
+
+
+def _file_names(workflow: Any) -> Iterator[str]:
+    tasks = workflow.get("tasks") if isinstance(workflow, dict) else None
+    for task in tasks if isinstance(tasks, list) else ():
+        files = task.get("files") if isinstance(task, dict) else None
+        yield from (file for file in files if isinstance(file, str)) if isinstance(files, list) else ()
 
 
 def _contents(paths: Iterable[Path]) -> tuple[list[tuple[str, bytes]], list[FileFault]]:

@@ -72,9 +72,10 @@ def print_synced(answer: folder_sync.SyncedAnswer, *, with_diff: bool) -> None:
 async def _synced(
     call: Invocation, folder: Path, origin: str | None, *, prune: bool, dry_run: bool, force: bool
 ) -> folder_sync.SyncedAnswer:
-    files = [{"name": name, "content": content} for name, content in workflow_files.read_texts(_files_of(folder))]
+    texts = workflow_files.read_texts(_files_of(folder))
+    put = workflow_files.files_of_tasks(texts)
     body = requests.SyncFiles.read(
-        files=files,
+        files=[{"name": name, "content": text} for name, text in texts if not {Path(name), *Path(name).parents} & put],
         origin=origin or _name_of(folder),
         commit=_commit_of(folder),
         prune=prune,

@@ -39,7 +39,7 @@ ARGUMENTS = {
     "what": "1",
     "workflow": "hello",
     "files": str(EXAMPLE),
-    "folder": str(EXAMPLE.parent / "hourly_etl"),
+    "folder": str(EXAMPLE.parent),
     "path": str(EXAMPLE),
     "cron": "0 0 5 * * ?",
     "schedule": "1",

@@ -53,6 +53,21 @@ async def test_a_folder_is_saved_with_its_origin_and_commit_and_then_is_the_same
     assert (same.code, same.out.splitlines()) == (0, ["same     default/a", "same     default/b"])
 
 
+async def test_yaml_files_that_tasks_use_are_no_workflows(shoal: CommandLine, flows: Path) -> None:
+    text = (flows / "more/b.yaml").read_text().replace("type: SHELL", "type: SHELL, files: [shop/, conf.yml]")
+    (flows / "more/b.yaml").write_text(text)
+    (flows / "more/shop/models").mkdir(parents=True)
+    for name in ("shop/dbt_project.yml", "shop/models/orders.yml", "conf.yml"):
+        (flows / "more" / name).write_text("version: 2\nmodels: {{ all }}\n")
+    (flows / "shop").mkdir()
+    write(flows, "shop/c")
+    put, synced = await shoal.each(
+        f"project file put {flows / 'more/shop'} {flows / 'more/conf.yml'}", f"workflow sync {flows}"
+    )
+    assert put.code == 0, put.err
+    assert (synced.code, synced.out.splitlines()) == (0, [f"new      default/{name}" for name in "abc"])
+
+
 async def test_what_others_changed_is_not_replaced_without_force(
     shoal: CommandLine, flows: Path, tmp_path: Path
 ) -> None:
