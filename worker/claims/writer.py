@@ -310,9 +310,14 @@ class Writer:
         Between two batches the rows match all that is owned, unless a claim is of unknown outcome, so a difference is
         a bug, or somebody changed rows. A task that does not run may have run: it is reported as lost, and its master
         decides. A difference must be seen twice, since a failed batch can cause one. A fenced life has no rows, and
-        nothing to compare.
+        nothing to compare: only what differs is looked at as one that writes.
         """
         running = set(self._attempts.running)  # a claim with resources may bring more meanwhile
+        async with self._life.database.reading() as connection:
+            owned = {task.id: task for task in await task_claims.owned(connection, self._life.me.epoch)}
+        if running <= owned.keys() <= self._attempts.claimed.keys() and not self._attempts.ever_leased:
+            self._unknown = set()
+            return
         async with self._life.writing() as connection:
             owned = {task.id: task for task in await task_claims.owned(connection, self._life.me.epoch)}
             if self._attempts.ever_leased:
