@@ -116,3 +116,18 @@ class Verbs(GroupOnDemand):
         if found is not None:
             found.rich_help_panel = _SHOWN_UNDER[cmd_name]
         return found
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The verb, and what is left of the arguments; one that is not there may be below a group."""
+        if self.get_command(ctx, args[0]) is None and (below := [f"'{path}'" for path in _paths(self, args[0])]):
+            ctx.fail(f"No such command '{args[0]}'. Did you mean {', '.join(below)}?")
+        return super().resolve_command(ctx, args)
+
+
+def _paths(group: TyperGroup, name: str) -> Iterator[str]:
+    """The words that lead to each command of this name in a group."""
+    for word, command in group.commands.items():
+        if word == name:
+            yield word
+        elif isinstance(command, TyperGroup):
+            yield from (f"{word} {path}" for path in _paths(command, name))

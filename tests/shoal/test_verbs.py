@@ -141,3 +141,10 @@ def test_the_garbage_collector_rests_until_a_verb_waits() -> None:
         assert seen == [False, True]
     finally:
         gc.enable()
+
+
+def test_a_verb_that_stands_below_a_group_is_found_there() -> None:
+    said = [CliRunner().invoke(app, [word, "x"], env={"COLUMNS": "200"}).stderr for word in ("import", "apply", "sink")]
+    assert "No such command 'import'. Did you mean 'workflow import'?" in said[0]
+    assert "No such command 'apply'. Did you mean 'workflow apply', 'pool apply'?" in said[1]
+    assert "Did you mean" not in said[2]
