@@ -45,6 +45,11 @@ class WorkerSettings(BaseModel):
     files_bytes_max: int = Field(
         1024 * 1024 * 1024, ge=0, description="size of all files of projects that it keeps for later tasks"
     )
+    uv: Path | None = Field(
+        None,
+        description="path of uv, which installs `requirements` of PYTHON tasks; not given: they fail here",
+    )
+    environments_max: int = Field(20, ge=1, description="virtual environments of `requirements` kept for each user")
     value_bytes_max: int = Field(
         16 * 1024 * 1024,
         ge=65_536,

@@ -23,6 +23,7 @@ PYTHON = frozenset(
 )
 """Kinds of tasks that are a plain function."""
 SENSORS = frozenset({"PythonSensor", "@task.sensor"})
+_REQUIREMENT = re.compile(r"[A-Za-z0-9]")
 NOT_YET = 75
 """The exit code of a sensor's script whose function is not satisfied: a Python that fails has another."""
 
@@ -164,10 +165,7 @@ def script(args: Args, ends: Any, outside: dict[str, str] | None = None) -> Scri
         args.draft.about.changed("python_callable", note)
     for problem in made.problems:
         args.draft.about.todo("python_callable", f"line {args.operator.line}: {problem}")
-    if requirements := args.raw("requirements", function.given.get("requirements")):
-        args.draft.about.todo(
-            "requirements", f"install on the workers, and name its python as interpreter: {shown(requirements)}"
-        )
+    _requirements(args, args.raw("requirements", function.given.get("requirements")))
     if args.has("python"):
         args.draft.params["interpreter"] = args.text("python")
     for name in ("system_site_packages", "python_version", "use_dill", "multiple_outputs",
@@ -175,6 +173,20 @@ def script(args: Args, ends: Any, outside: dict[str, str] | None = None) -> Scri
                  "venv_cache_path"):  # fmt: skip
         args.irrelevant(name)
     return made
+
+
+def _requirements(args: Args, given: Any) -> None:
+    """What a virtual environment of its own has: a list, or the text of a file of requirements."""
+    listed = given.splitlines() if isinstance(given, str) else given
+    if not listed:
+        return
+    if not (
+        isinstance(listed, list | tuple) and all(isinstance(each, str) and _REQUIREMENT.match(each) for each in listed)
+    ):
+        args.draft.about.todo("requirements", f"write requirements, as names of packages: {shown(given)}")
+        return
+    args.draft.params["requirements"] = list(listed)
+    args.draft.about.changed("requirements", "they are kept from run to run, on workers that have worker.uv")
 
 
 def _imported(args: Args, function: Dotted, ends: Any) -> None:

@@ -27,6 +27,7 @@ class TaskOptions:
         skip_exit_codes: exit codes that mean that the task was skipped.
         group: a name; tasks that have the same are shown as one.
         interpreter: of a Python task: a path or name on the workers, else `python3`.
+        requirements: of a Python task: packages that a worker with uv installs for it.
         fields: any other field of a task of Shoal, by its name there.
     """
 
@@ -42,6 +43,7 @@ class TaskOptions:
     description: str | None = None
     group: str | None = None
     interpreter: str | None = None
+    requirements: list[str] | tuple[str, ...] | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
 
     def over(self, others: TaskOptions) -> TaskOptions:
@@ -56,7 +58,7 @@ class TaskOptions:
         said = {
             _NAMES.get(each.name, each.name): getattr(self, each.name)
             for each in fields(self)
-            if each.name not in ("interpreter", "fields") and getattr(self, each.name) is not None
+            if each.name not in ("interpreter", "requirements", "fields") and getattr(self, each.name) is not None
         }
         if "skip_exit_codes" in said:
             said["skip_exit_codes"] = list(said["skip_exit_codes"])

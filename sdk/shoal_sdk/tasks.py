@@ -69,9 +69,11 @@ class Task(Generic[P, R]):
         arguments = {name: self._argument(builder, step, name, value) for name, value in given.items()}
         step.local_params.append({"name": RESULT, "direct": "OUT", "type": out_type(step.result)})
         step.params["script"] = Call(self.function, arguments, is_text=is_text(step.result))
-        interpreter = self.options.over(builder.defaults).interpreter
-        if interpreter is not None:
-            step.params["interpreter"] = interpreter
+        options = self.options.over(builder.defaults)
+        if options.interpreter is not None:
+            step.params["interpreter"] = options.interpreter
+        if options.requirements:
+            step.params["requirements"] = list(options.requirements)
         path = ("text",) if is_text(step.result) else ()
         return Ref(Origin(step, RESULT, path, step.result, is_exact=True))
 
@@ -145,6 +147,7 @@ def task(
     description: str | None = None,
     group: str | None = None,
     interpreter: str | None = None,
+    requirements: list[str] | tuple[str, ...] | None = None,
     fields: Mapping[str, Any] | None = None,
 ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
 def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:

@@ -189,3 +189,15 @@ def test_a_sensor_that_skips_itself_is_to_be_done() -> None:
         PythonSensor(task_id="a", python_callable=there)
     """, before="from airflow.exceptions import AirflowSkipException")  # fmt: skip
     assert any("it skips itself" in each for each in said(found, Grade.TODO)), said(found, Grade.TODO)
+
+
+@every(
+    ("given", "kept"),
+    [('["numpy~=1.26.0"]', ["numpy~=1.26.0"]), ('"numpy\\nfish==1"', ["numpy", "fish==1"]), ('["-r x.txt"]', None)],
+)
+def test_requirements_of_a_virtual_environment_are_those_of_its_task(given: str, kept: list[str] | None) -> None:
+    found = in_dag(f"PythonVirtualenvOperator(task_id='a', python_callable=lambda: 1, requirements={given})")
+    if kept is None:
+        assert said(found, Grade.TODO) == ["write requirements, as names of packages: ['-r x.txt']"]
+    else:
+        assert tasks(found)["a"].params["requirements"] == kept

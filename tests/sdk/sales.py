@@ -34,6 +34,12 @@ class Loaded:
     files: list[str]
 
 
+@task(requirements=["fish==1"])
+def swim() -> int:
+    """Has a library of its own."""
+    return 1
+
+
 @task(retries=2, retry_every="1s")
 def extract(on: str) -> str:
     return f"/srv/in/{on}.csv\n" + "of ${on}"

@@ -17,7 +17,7 @@ from ruamel.yaml import YAML
 
 import shoal_sdk
 from service.workflows.definition_files import parse_files
-from shoal_sdk import WrongFlow, errors, flow, http, in_task, shell
+from shoal_sdk import TaskOptions, WrongFlow, errors, flow, http, in_task, shell
 from shoal_sdk.definition_text import yaml_of
 from shoal_sdk.testing import failed, simulate
 from tests.sdk import sales, subflows
@@ -112,10 +112,10 @@ def test_a_request_takes_values_by_name() -> None:
         found = shell("find", "true", outputs={"id": int, "user": str})
         http("ask", "${base}/${id}?of=${user}", headers={"X-Id": "${id}"}, user=found.user, password="p", id=found.id)
 
-    (_, task) = asking.spec()["tasks"]
-    assert task["local_params"] == [{"name": "id", "type": "LONG", "value": "${find.id}"}]
-    assert {"user", "password", "headers"} < set(task["params"])
-    assert "id" not in task["params"]
+    (_, asked) = asking.spec()["tasks"]
+    assert asked["local_params"] == [{"name": "id", "type": "LONG", "value": "${find.id}"}]
+    assert {"user", "password", "headers"} < set(asked["params"])
+    assert "id" not in asked["params"]
 
 
 def test_a_flow_returns_what_its_subflow_returned() -> None:
@@ -127,3 +127,12 @@ def test_what_a_flow_returns_is_not_taken_for_what_its_subflow_returned() -> Non
     assert subflows.told_beside_subflows.spec()["outputs"] == ["returned_2"]
     with pytest.raises(WrongFlow, match='and task "told" gives one too; let the flow return the result of a @task'):
         subflows.beside_two.spec()
+
+
+def test_requirements_of_a_task_go_before_those_of_its_flow() -> None:
+    @flow(defaults=TaskOptions(requirements=("reef",)))
+    def reef() -> None:
+        sales.swim()
+        extract(on="2026-01-30")
+
+    assert [each["params"]["requirements"] for each in reef.spec()["tasks"]] == [["fish==1"], ["reef"]]

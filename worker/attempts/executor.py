@@ -38,7 +38,7 @@ from worker.attempts.outputs import with_all_outputs, without_secrets
 from worker.attempts.progress import FILE, VARIABLE, ProgressBoard
 from worker.attempts.readiness import Dropped, ReadinessBoard, probed
 from worker.attempts.report import report
-from worker.attempts.tenants import Account, Launching, TenantProcesses, account_for, give_to
+from worker.attempts.tenants import Account, Launching, TenantProcesses, account_for, give_to, user_folder
 from worker.attempts.traces import log_fields, trace_of, trace_variable
 from worker.attempts.values import local_time, secrets_used, types_of, types_of_values, values_of, with_time_expressions
 from worker.attempts.work_folder import WorkFolder
@@ -53,6 +53,7 @@ from worker.results.value_files import ValueFiles
 from worker.secrets.named import NamedSecrets
 from worker.settings import WorkerSettings
 from worker.tasks.catalog import TaskCatalog
+from worker.tasks.installer import UvInstaller
 from worker.tasks.plugin import ProcessRunner, Task, TaskContext, TaskResult
 from worker.tasks.process import exit_reason
 
@@ -94,6 +95,7 @@ class Executor:
         folder = self.settings.place.absolute()  # the launcher's processes have another working directory
         self.logs = folder / "logs"
         self.folders = folder / "work"
+        self.environments = folder / "environments"
         self.machine = passed_on(os.environ)
 
     async def run(self, task: ClaimedTask) -> Report:
@@ -352,7 +354,15 @@ class _Attempt:
             skip_exit_codes=skip_codes.recorded_in(task.parameter_types),
             local_time=partial(local_time, task),
             value_bytes_max=self._worker.values.bytes_max,
+            installer=self._installer(),
         )
+
+    def _installer(self) -> UvInstaller | None:
+        settings = self._worker.settings
+        if settings.uv is None:
+            return None
+        folder = partial(user_folder, self._worker.environments, self._identity)
+        return UvInstaller(settings.uv, settings.environments_max, folder)
 
 
 def _needs_no_worker_to_report(made: Task, task: ClaimedTask) -> bool:

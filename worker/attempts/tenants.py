@@ -19,6 +19,7 @@ from model.errors import InvalidSettings, Refused
 from worker.attempts.order import Order
 from worker.launcher.last_word import NO_END, LastWord, ProcessEnd
 from worker.launcher.wire import Identity
+from worker.private_folder import make_private
 from worker.settings import WorkerSettings
 from worker.tasks.plugin import TaskLog, TaskResult
 
@@ -157,6 +158,16 @@ def account_of(name: str, allowed: Collection[str]) -> Account:
         )
     groups = tuple(os.getgrouplist(name, entry.pw_gid))
     return Account(name, Identity(entry.pw_uid, entry.pw_gid, groups), entry.pw_dir, entry.pw_shell or "/bin/sh")
+
+
+def user_folder(folder: Path, user: Identity | None) -> Path:
+    """The folder of a user in one of the worker's, made if it is missing: of a tenant, or else of the worker's user."""
+    uid = os.getuid() if user is None else user.uid
+    own = folder / str(uid)
+    make_private(own)
+    if user is not None and own.lstat().st_uid != uid:
+        give_to(own, user)
+    return own
 
 
 def give_to(folder: Path, to: Identity) -> None:

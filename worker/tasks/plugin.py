@@ -66,6 +66,14 @@ class ProcessRunner(Protocol):
         ...
 
 
+class Installer(Protocol):
+    """Makes virtual environments for PYTHON tasks (`worker/tasks/installer.py`)."""
+
+    def command(self, interpreter: str, requirements: Sequence[str], work_folder: Path) -> list[str]:
+        """The command to which the path of a script is appended, for it to run with these requirements."""
+        ...
+
+
 @dataclass
 class TaskContext:
     """What a task receives beside its parameters.
@@ -77,7 +85,7 @@ class TaskContext:
     task. `local_files` is the worker's setting of that name. `masked` gives a text without the secrets of the task; it
     comes before a text is cut, since nobody would find half of one. `skip_exit_codes` are those of `failed`.
     `local_time` returns the schedule time of its run in the run's zone; None below a keeper. `value_bytes_max` is how
-    large a value may be that it gives.
+    large a value may be that it gives. `installer` installs requirements, if the worker does that.
     """
 
     workflow_instance_id: WorkflowInstanceId
@@ -98,6 +106,7 @@ class TaskContext:
     skip_exit_codes: Collection[int] = ()
     local_time: Callable[[], datetime] | None = None
     value_bytes_max: int = INLINE_BYTES_MAX
+    installer: Installer | None = None
 
     def failed(self, reason: str, exit_code: int | None) -> TaskResult:
         """The result of a program that did not end with 0: SKIPPED if the task's definition has its exit code among

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field
+
 from node.threads import in_thread_if_large
 from worker.launcher.errors import CannotStart
 from worker.tasks.bash_values import parameter_variables
-from worker.tasks.inserted import mark, only_plain
+from worker.tasks.inserted import arguments, mark, only_plain
 from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
 from worker.tasks.python_values import python_script
 from worker.tasks.script import run_script
+
+Requirement = Annotated[str, Field(pattern=r"^[A-Za-z0-9$][^\x00-\x1f]*$", max_length=1_000)]
+"""Begins as a name does, or with a parameter: an option of the installer is none."""
 
 
 class PythonTask(Task):
     """One attempt of a PYTHON task."""
 
     class Params(TaskParams):
-        """`interpreter` is a path, or a name that is looked up in the task's PATH."""
+        """`interpreter` is a path, or a name that is looked up in the task's PATH. `requirements` are installed for
+        it, as the specifiers of packages that pip knows (PEP 508)."""
 
         script: str
         interpreter: str = "python3"
+        requirements: tuple[Requirement, ...] = Field((), max_length=100)
 
     runs_one_process = True
     ends_as_its_process = True
@@ -36,9 +45,16 @@ class PythonTask(Task):
         marked = self.params.script
         script = await in_thread_if_large(len(marked), python_script, marked, context.types)
         interpreter = only_plain(self.params.interpreter, "interpreter")
+        command = [interpreter, "-u"]
+        if requirements := arguments(list(self.params.requirements), "requirements"):
+            if context.installer is None:
+                return TaskResult.failure(
+                    "this worker installs no requirements; run the task on one with the setting worker.uv, or set it"
+                )
+            command = context.installer.command(interpreter, requirements, context.folder)
         variables = parameter_variables(context.values)
         try:
-            return await run_script([interpreter, "-u"], "script.py", script, variables, context)
+            return await run_script(command, "script.py", script, variables, context)
         except CannotStart as error:  # searched by the process itself: its user may have access to other folders
             return TaskResult.failure(
                 f'this worker has no Python interpreter "{interpreter}" for it; give a path or another name ({error})'
