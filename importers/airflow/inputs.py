@@ -13,6 +13,8 @@ from importers.report import Report
 from model.errors import Refused
 
 FORM = "DAG file"
+_WORDS = ("dag", "airflow")
+"""A file without one of them is none for Airflow (`dag_discovery_safe_mode`): a module that DAG files import."""
 _NAME_OF_FILE = re.compile(
     r"(?:\w+\.)?Path\(__file__\)\.stem"
     r"|(?:os\.path\.)?basename\(__file__\)"
@@ -79,10 +81,15 @@ class Inputs:
         """Say which DAG files gave nothing, not even functions."""
         used = {id(reader) for _, reader, _ in self.found}
         for file, reader in self.readers.items():
-            if id(reader) not in used:
-                why = "".join(f"; line {line}: {sentence}" for line, sentence in reader.early)
-                only = "one that other files make is imported with these only"
-                self.report.about(file).refuse(f"no DAG was found in it; {only}{why}")
+            if id(reader) in used:
+                continue
+            about, text = self.report.about(file), reader.text.lower()
+            if self.found and not reader.early and not all(word in text for word in _WORDS):
+                about.begin("no DAG; Airflow finds none in it either")
+                self.report.forms[file] = "a module"
+                continue
+            why = "".join(f"; line {line}: {sentence}" for line, sentence in reader.early)
+            about.refuse(f"no DAG was found in it; one that other files make is imported with these only{why}")
 
 
 def _named(dag: Dag, file: str) -> None:

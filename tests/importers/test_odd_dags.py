@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import random
 
-from importers.airflow.convert import import_dags
+from importers.airflow.convert import Options, import_dags
 from tests.every import every
 from tests.importers.exports import TYPES
 from tests.importers.test_airflow import HEAD
@@ -75,3 +75,10 @@ def test_no_odd_value_makes_an_import_fail(first: int) -> None:
         tree = Changed(chance).visit(ast.parse(chance.choice((DAG, OTHER))))
         found = import_dags([("dag.py", ast.unparse(ast.fix_missing_locations(tree)).encode())], TYPES)
         assert found.report.subjects, seed
+
+
+def test_a_module_beside_dag_files_is_nothing_to_do() -> None:
+    dag = f"{HEAD}\nwith DAG('d', schedule=None) as dag:\n    EmptyOperator(task_id='a')\n"
+    files = [("d.py", dag.encode()), ("__init__.py", b""), ("dates.py", b"def dag_of(day):\n    return day\n")]
+    assert not import_dags(files, TYPES, Options()).report.has_todo
+    assert import_dags(files[1:], TYPES, Options()).report.has_todo, "nothing was imported"
