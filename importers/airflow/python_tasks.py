@@ -23,7 +23,7 @@ PYTHON = frozenset(
 )
 """Kinds of tasks that are a plain function."""
 SENSORS = frozenset({"PythonSensor", "@task.sensor"})
-_REQUIREMENT = re.compile(r"[A-Za-z0-9]")
+_REQUIREMENT = re.compile(r"[A-Za-z0-9][^$\x00-\x1f]*$")
 NOT_YET = 75
 """The exit code of a sensor's script whose function is not satisfied: a Python that fails has another."""
 

@@ -13,13 +13,16 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from pydantic import ValidationError
 
 from dao.tasks.task_claims import ClaimedTask
 from model.ids import TaskInstanceId
 from model.runs.states import TaskState
+from tests.every import every
 from tests.worker.errand import Errands, claimed
 from worker.folder import WorkerFolder
 from worker.launcher.client import Launcher
+from worker.tasks.python import PythonTask
 
 UV = Path(sys.executable).with_name("uv")
 HELD = "import time, fish; print('begun', flush=True); time.sleep(3); import fish.more"
@@ -126,3 +129,9 @@ async def test_each_tenant_has_environments_of_its_own(worker: Errands, folder: 
     assert worker.log.splitlines()[-1].startswith(f"{uid} {own}/")
     assert (own.stat().st_uid, own.parent.stat().st_mode & 0o777) == (uid, 0o700)
     assert not (worker.folder / "environments" / "0").exists()
+
+
+@every("text", ["-r files.txt", "${name}==1", "fish==${version}", "fish\n--index-url x", ""])
+def test_neither_options_nor_parameters_are_requirements(text: str) -> None:
+    with pytest.raises(ValidationError, match="must be the name of a package"):
+        PythonTask.Params(script="", requirements=(text,))

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from node.threads import in_thread_if_large
 from worker.launcher.errors import CannotStart
 from worker.tasks.bash_values import parameter_variables
-from worker.tasks.inserted import arguments, mark, only_plain
+from worker.tasks.inserted import mark, only_plain
 from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
 from worker.tasks.python_values import python_script
 from worker.tasks.script import run_script
 
-Requirement = Annotated[str, Field(pattern=r"^[A-Za-z0-9$][^\x00-\x1f]*$", max_length=1_000)]
-"""Begins as a name does, or with a parameter: an option of the installer is none."""
+_REQUIREMENT = re.compile(r"[A-Za-z0-9][^$\x00-\x1f]{0,999}")
+
+
+def _requirement(text: str) -> str:
+    if _REQUIREMENT.fullmatch(text) is None:
+        raise ValueError("must be the name of a package, with a version or source behind it and no parameter")
+    return text
+
+
+Requirement = Annotated[str, AfterValidator(_requirement)]
+"""No option of the installer; and no value that its author did not write chooses what is installed."""
 
 
 class PythonTask(Task):
@@ -46,12 +56,12 @@ class PythonTask(Task):
         script = await in_thread_if_large(len(marked), python_script, marked, context.types)
         interpreter = only_plain(self.params.interpreter, "interpreter")
         command = [interpreter, "-u"]
-        if requirements := arguments(list(self.params.requirements), "requirements"):
+        if self.params.requirements:
             if context.installer is None:
                 return TaskResult.failure(
                     "this worker installs no requirements; run the task on one with the setting worker.uv, or set it"
                 )
-            command = context.installer.command(interpreter, requirements, context.folder)
+            command = context.installer.command(interpreter, self.params.requirements, context.folder)
         variables = parameter_variables(context.values)
         try:
             return await run_script(command, "script.py", script, variables, context)
