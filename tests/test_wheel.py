@@ -175,6 +175,20 @@ def test_the_sdist_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
     assert contents(build(tree, tmp_path / "again", "wheel")) == contents(wheel)
 
 
+@pytest.mark.parametrize("folder", ["sdk", "sdk/rules"])
+def test_the_sdist_of_another_package_builds_the_same_wheel_without_this_tree(folder: str, tmp_path: Path) -> None:
+    with tarfile.open(build(ROOT / folder, tmp_path / "sdist", "sdist")) as archive:
+        archive.extractall(tmp_path / "tree", filter="data")
+    (tree,) = (tmp_path / "tree").iterdir()
+    packages = {each.name for each in tree.iterdir() if each.is_dir()}
+    assert len(packages) == 1
+    first, again = build(ROOT / folder, tmp_path / "first", "wheel"), build(tree, tmp_path / "again", "wheel")
+    record = f"{contents_name(first)}.dist-info/RECORD"  # lists the same files in another order
+    made, remade = contents(first), contents(again)
+    assert sorted(made.pop(record).splitlines()) == sorted(remade.pop(record).splitlines())
+    assert made == remade
+
+
 def test_no_module_of_it_names_one_by_its_name_in_the_repository(wheel: Path) -> None:
     """An import or a text that the build did not rewrite would find a stranger's package, and only there."""
     inside = contents(wheel)
