@@ -8,8 +8,8 @@ import { api } from "@/api/client";
 import { queries } from "@/api/queries";
 import { saveDraft } from "@/editor/queries";
 import { FormDialog } from "@/forms/FormDialog";
-import { may } from "@/login/rights";
-import { type Me, me } from "@/login/session";
+import { editedBy, firstOf } from "@/login/edited";
+import { me } from "@/login/session";
 import { projectList } from "@/settings/queries";
 
 /** Begin a workflow: its draft is saved, and opened in the editor. */
@@ -66,15 +66,6 @@ export function NewWorkflow({ project, onClose }: { project: string | undefined;
       {mine?.length === 0 && <p className="mute">{t("noProject")}</p>}
     </FormDialog>
   );
-}
-
-/** The projects whose workflows somebody may change. */
-function editedBy(who: Me, all: { items: { name: string }[] }): string[] {
-  return all.items.map((each) => each.name).filter((each) => may(who, "EDITOR", each));
-}
-
-function firstOf(names: string[]): string | null {
-  return names.includes("default") ? "default" : (names[0] ?? null);
 }
 
 /** The first text of a workflow. */

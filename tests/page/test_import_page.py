@@ -1,0 +1,57 @@
+"""Files of another scheduler are imported on the page: the report beside the graph, drafts, and versions."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.page.conftest import OpenPage
+from tests.page.running import RunningShoal
+
+DAG = b"""\
+from airflow import DAG
+from airflow.operators.bash import BashOperator
+from airflow.providers.amazon.aws.operators.s3 import S3CopyObjectOperator
+
+with DAG("daily", schedule="0 5 * * *"):
+    BashOperator(task_id="load", bash_command="echo load") >> BashOperator(task_id="tell", bash_command="echo told")
+
+with DAG("copies", schedule=None):
+    S3CopyObjectOperator(task_id="copy", source_bucket_key="a", dest_bucket_key="b")
+"""
+
+
+def test_dags_are_shown_beside_their_report_and_saved(open_page: OpenPage, running: RunningShoal) -> None:
+    page = open_page("/workflows")
+    page.get_by_role("link", name="Import", exact=True).click()
+    with page.expect_file_chooser() as choosing:
+        page.get_by_role("button", name="Files").click()
+    choosing.value.set_files([{"name": "dags.py", "mimeType": "text/x-python", "buffer": DAG}])
+    expect(page.get_by_role("radio", name="Airflow")).to_be_checked()
+    page.get_by_role("button", name="Show what they become").click()
+
+    expect(page.get_by_role("heading", name="Report on daily")).to_be_visible()
+    expect(page.locator('[data-id="task:tell"]')).to_be_visible()
+    page.get_by_role("button", name="copies").click()
+    expect(page.get_by_role("row", name=re.compile("to do copy line 9: "))).to_be_visible()
+    save = page.get_by_role("button", name="Save", exact=True)
+    expect(save).to_have_attribute("aria-description", re.compile("or save them as drafts: copies"))
+
+    page.get_by_role("checkbox", name="Choose daily").uncheck()
+    page.get_by_role("button", name="Save as drafts").click()
+    expect(page.get_by_text("1 draft is saved.")).to_be_visible()
+    page.get_by_role("checkbox", name="Choose copies").uncheck()
+    page.get_by_role("checkbox", name="Choose daily").check()
+    save.click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_text("new in default")).to_be_visible()
+    dialog.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("1 workflow is saved.")).to_be_visible()
+    assert [each["name"] for each in running.json("workflow", "list") if each["name"] in ("daily", "copies")] == [
+        "daily"
+    ]
+
+    page.goto(f"{running.url}/workflows/default/copies")
+    expect(page.get_by_text("New, not published")).to_be_visible()
+    expect(page.locator(".yaml .cm-content")).to_contain_text("todo:")
