@@ -1,4 +1,4 @@
-"""Files of another scheduler are imported on the page: the report beside the graph, drafts, and versions."""
+"""Workflows come from elsewhere: files of another scheduler, with the report beside the graph, and another project."""
 
 from __future__ import annotations
 
@@ -55,3 +55,17 @@ def test_dags_are_shown_beside_their_report_and_saved(open_page: OpenPage, runni
     page.goto(f"{running.url}/workflows/default/copies")
     expect(page.get_by_text("New, not published")).to_be_visible()
     expect(page.locator(".yaml .cm-content")).to_contain_text("todo:")
+
+
+def test_a_workflow_is_copied_into_another_project(open_page: OpenPage, running: RunningShoal) -> None:
+    running.shoal("project", "set", "city=Lima", "--project", "lab")
+    page = open_page("/workflows/default/daily?tab=settings")
+    page.get_by_role("button", name="Copy…").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_label("Name", exact=True)).to_have_value("daily")
+    dialog.get_by_role("combobox", name="Project").click()
+    page.get_by_role("option", name="lab").click()
+    dialog.get_by_role("button", name="Begin").click()
+    page.wait_for_url(f"{running.url}/workflows/lab/daily")
+    expect(page.locator(".yaml .cm-content")).to_contain_text("state: OFFLINE")
+    expect(page.locator('[data-id="task:tell"]')).to_be_visible()

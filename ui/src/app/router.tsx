@@ -86,6 +86,7 @@ const routes = root.addChildren([
       () => import("@/workflow/WorkflowPage"),
       "WorkflowPage",
       "workflow",
+      "workflows",
       "start",
       "forms",
     ),

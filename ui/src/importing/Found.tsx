@@ -75,7 +75,16 @@ export function Found({ found }: { found: Schemas["ImportAnswer"] }) {
         {workflows.length === 0 ? (
           <Empty title={t("none")} />
         ) : (
-          <Table heads={[{ unseen: t("pick") }, t("workflow"), t("project"), t("file"), t("gradeHead")]}>
+          <Table
+            className="imported"
+            heads={[
+              <th key="pick" className="check" aria-label={t("pick")} />,
+              t("workflow"),
+              t("project"),
+              t("file"),
+              t("gradeHead"),
+            ]}
+          >
             {workflows.map((each) => (
               <tr key={each.content} aria-selected={each === shown}>
                 <td className="check">
