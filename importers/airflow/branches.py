@@ -9,7 +9,7 @@ from typing import Any
 
 from importers.airflow import python_tasks
 from importers.airflow.flow import Args
-from importers.airflow.values import Dotted, Operator
+from importers.airflow.values import Defined, Dotted, Operator
 from importers.draft import Draft
 from model.errors import Refused
 
@@ -110,7 +110,7 @@ def _several(args: Args, after: list[str]) -> list[set[str]]:
     return found
 
 
-def _makes_lists(node: ast.FunctionDef) -> bool:
+def _makes_lists(node: Defined) -> bool:
     """Whether a function may return a list that is not written where it returns it."""
     returned = [each.value for each in ast.walk(node) if isinstance(each, ast.Return)]
     is_open = any(isinstance(each, ast.Name | ast.ListComp | ast.Call | ast.BinOp | ast.Subscript) for each in returned)

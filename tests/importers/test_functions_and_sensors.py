@@ -189,3 +189,30 @@ def test_a_sensor_that_skips_itself_is_to_be_done() -> None:
         PythonSensor(task_id="a", python_callable=there)
     """, before="from airflow.exceptions import AirflowSkipException")  # fmt: skip
     assert any("it skips itself" in each for each in said(found, Grade.TODO)), said(found, Grade.TODO)
+
+
+def test_an_async_function_is_run_to_its_end() -> None:
+    found = in_dag(
+        """
+async def half(x):
+    await asyncio.sleep(0)
+    return x / 2
+
+@task
+async def a(x):
+    # Both at once.
+    return sum(await asyncio.gather(half(x), half(x)))
+
+@task
+def b(y):
+    return y
+
+b(a(3))
+async def work(): await half(2); print("worked")
+PythonOperator(task_id="d", python_callable=work)
+""",
+        before="import asyncio",
+    )
+    assert not said(found, Grade.TODO)
+    assert "#{setValue(return_value=3.0)}" in printed(tasks(found)["a"].params["script"])
+    assert printed(tasks(found)["d"].params["script"]) == ["worked"]
