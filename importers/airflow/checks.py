@@ -9,6 +9,7 @@ import math
 import re
 from typing import Any
 
+from importers.airflow import branches
 from importers.airflow.flow import Args, minutes, shown, span
 from importers.airflow.select_lists import query_of
 from importers.airflow.values import Unknown
@@ -55,6 +56,21 @@ def check(args: Args) -> None:
     args.irrelevant("database", "hook_params", "retry_on_failure", "do_xcom_push")
 
 
+def branch(args: Args) -> None:
+    """A query chooses: its result is 1 or 0, and a SWITCH follows it."""
+    parts = query_of(_query(args))
+    first = _true(parts.columns[0])
+    result = parts.of(f"CASE WHEN {first} THEN 1 WHEN NOT ({first}) THEN 0 END AS follows")
+    args.draft.type = "SQL"
+    args.draft.params = {"datasource": args.text("conn_id", "default"), "sql": result}
+    follows = f"${{{args.draft.name}.follows}}"
+    branches.gate(args, [
+        {"when": f"{follows} == {number}", "then": after}
+        for number, after in zip((1, 0), branches.followed(args), strict=True) if after
+    ])  # fmt: skip
+    args.irrelevant("database", "hook_params")
+
+
 def _row(args: Args) -> str:
     """All columns of the first row must be true; a WAIT reads one."""
     query = _query(args)
@@ -70,10 +86,7 @@ def _true(column: str) -> str:
         return f"({column})"
     if _IS_NUMBER.fullmatch(column):
         return f"({column}) <> 0"
-    raise Refused(
-        f"each column of its first row counts, and whether {column} is a number or a condition is not known; join them"
-        " by AND, in a WAIT by SQL"
-    )
+    raise Refused(f"whether {column} is a number or a condition is not known; compare it with what it is to be")
 
 
 def _value(args: Args) -> str:

@@ -43,7 +43,7 @@ def convert(operator: Operator, flow: Flow) -> None:
     draft.after = [flow.names[each] for each in operator.before]
     _common(args)
     operators.convert(args)
-    _own_params(args, given.get("params"))
+    _own_params(args, args.given.get("params"))
     _mapped(args)
     for note in flow.templates.notes:
         draft.about.changed("", note)
