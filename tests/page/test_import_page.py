@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from playwright.sync_api import expect
 
@@ -69,3 +70,21 @@ def test_a_workflow_is_copied_into_another_project(open_page: OpenPage, running:
     page.wait_for_url(f"{running.url}/workflows/lab/daily")
     expect(page.locator(".yaml .cm-content")).to_contain_text("state: OFFLINE")
     expect(page.locator('[data-id="task:tell"]')).to_be_visible()
+
+
+def test_one_that_comes_from_a_folder_says_so_before_it_is_changed(
+    open_page: OpenPage, running: RunningShoal, tmp_path: Path
+) -> None:
+    (tmp_path / "nightly.yaml").write_text("name: nightly\ntasks: [{name: a, type: FAKE}]\n")
+    running.shoal("workflow", "sync", str(tmp_path), "--origin", "flows")
+    page = open_page("/workflows/default/nightly")
+    expect(page.get_by_text("from flows", exact=True)).to_be_visible()
+    page.locator(".yaml .cm-content").click()
+    page.keyboard.press("Control+End")
+    page.keyboard.insert_text("description: changed\n")
+    page.get_by_role("button", name="Publish…").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_text("It comes from flows: change it there.")).to_be_visible()
+    dialog.get_by_role("button", name="Publish", exact=True).click()
+    expect(page.get_by_text("v2", exact=True).first).to_be_visible()
+    expect(page.get_by_text("from flows", exact=True)).to_have_count(0)
