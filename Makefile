@@ -128,15 +128,18 @@ put-back: setup-dev servers ## Put bugs of the past back, each in a copy of the 
 chaos-promises: setup-dev servers ## A killed master with 1,000 runs, a sleeping one, a minute without database.
 	TEST_PATIENCE=1 $(BIN)/python -m pytest tests/chaos/promises.py $(ARGS)
 
-# The wheel is tried as production installs it: apart from this tree, with the libraries of its lock alone.
-release: setup-dev servers $(PAGE) ## The packages of this version in dist/, tried in an environment of their own.
-	rm -rf dist build/release
-	$(BIN)/python -m hatchling build -d dist
+# The wheels are tried as production installs them: apart from this tree, with the libraries of its lock alone.
+release: setup-dev servers $(PAGE) ## The packages of this version in dist/: shoal, shoal-sdk and shoal-model, tried.
+	rm -rf dist build/release build/from-sdists
+	for each in . sdk sdk/rules; do (cd $$each && $(CURDIR)/$(BIN)/python -m hatchling build -d $(CURDIR)/dist) || exit; done
+	$(PIP) wheel --quiet --no-deps --no-build-isolation --wheel-dir build/from-sdists dist/*.tar.gz
+	diff <(cd build/from-sdists && ls) <(cd dist && ls *.whl)
 	$(BIN)/python -m venv build/release
 	build/release/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	build/release/bin/pip install --quiet --disable-pip-version-check --no-deps dist/*.whl
-	cd build/release && bin/shoal --version && bin/shoal demo
-	@echo 'dist/ is ready. Publish it: git tag v'$$(build/release/bin/shoal --version | cut -d ' ' -f 2)' && git push --tags && twine upload dist/*'
+	cd build/release && bin/pip check && bin/shoal --version && bin/shoal demo
+	cd build/release && bin/shoal-sdk render ../../tests/sdk/sales.py > /dev/null && bin/python -c 'import shoal_model, shoal_sdk.testing'
+	@echo 'dist/ is ready. Publish its packages: git tag v'$$(build/release/bin/shoal --version | cut -d ' ' -f 2)' && git push --tags && twine upload dist/*'
 
 site: setup-dev ## The documentation as a site with a search, into build/site.
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict

@@ -21,6 +21,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 HOME = "shoal"
 PAGE = "api/page/index.html"
+OF_COPIES = b'[tool.hatch.build.targets.wheel]\npackages = ["%s"]\n'
 NAMES_A_MODULE = {"files", "import_module"}
 """Functions whose first argument, if it is a text, is the name of a module."""
 
@@ -67,8 +68,12 @@ class BelowShoal(BuildHookInterface[Any]):
         taken = {f"{home}/__init__.py": b""}
         for name, path in found.items():
             taken[f"{home}/{path.relative_to(tree)}"] = below_shoal(path.read_bytes(), moved, name, home)
+        if self.target_name == "sdist":  # it has the copies, and is built without this hook and the repository
+            own = Path(self.root, "pyproject.toml")
+            taken[own.name] = own.read_bytes().partition(b"[tool.hatch")[0] + OF_COPIES % home.encode()
+            del build_data["force_include"][str(own)]
         for number, (place, source) in enumerate(taken.items()):
-            copy = Path(self._copies.name, f"{number}.py")
+            copy = Path(self._copies.name, str(number))
             copy.write_bytes(source)
             build_data["force_include"][str(copy)] = place
 

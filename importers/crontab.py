@@ -18,7 +18,7 @@ from typing import Any
 
 from importers import documents
 from importers.catalog import Names
-from importers.imported import Imported, finished
+from importers.imported import Imported, Origin, finished
 from importers.passwords import Hidden, Passwords
 from importers.report import About, Report
 from model.choices import Misfire, ReleaseState
@@ -37,11 +37,12 @@ NAME_LENGTH_MAX = 60
 
 @dataclass(frozen=True)
 class Form:
-    """What a person says of crontabs: whether a user stands before each command, as in /etc/crontab; and whether the
-    schedules are to be ONLINE."""
+    """What a person says of crontabs: whether a user stands before each command, as in /etc/crontab; whether the
+    schedules are to be ONLINE; and the project of the workflows."""
 
     is_system: bool = False
     online: bool = False
+    project: str = documents.DEFAULT_PROJECT
 
 
 class _Import:
@@ -98,7 +99,7 @@ class _Import:
         for each in secrets:
             about.todo("params", f'a password was found, and is not written: give it as the secret "{each}"')
         content: dict[str, Any] = {
-            "name": name,
+            **documents.head_of(name, self.form.project),
             "description": f"line {number} of {PurePosixPath(self.file).name}",
             **({"tenant": user} if user else {}),
             **self._zone(about),
@@ -160,10 +161,12 @@ def import_crontabs(files: Sequence[tuple[str, bytes]], types: TaskTypes, form: 
     for each, (_, text) in zip(work, texts, strict=True):
         each.read(text, taken)
     made = [(each.file, name, content) for each in work for name, content in each.contents]
-    for path, (file, name, content) in zip(documents.file_names(name for _, name, _ in made), made, strict=True):
+    paths = documents.file_names(name for _, name, _ in made)
+    for path, (file, name, content) in zip(paths, made, strict=True):
         checked = documents.reported(content, types, report.about(file, name))
         written[path] = documents.written(content, checked, report.todos(file, name))
-    return finished(written, report, Names({}))
+    origins = {path: Origin(form.project, name, file, name) for path, (file, name, _) in zip(paths, made, strict=True)}
+    return finished(written, report, Names({}), origins)
 
 
 def _name(command: str, taken: set[str]) -> str:

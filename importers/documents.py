@@ -18,6 +18,7 @@ from service.workflows.workflow_text import WorkflowContent, to_yaml, yaml_of
 _LENGTH_MAX = 80
 """Of a file's name, in characters: 200 of another script would be too many bytes."""
 POOLS = "pools.yaml"
+DEFAULT_PROJECT = "default"
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,11 @@ class Checked:
 
     document: WorkflowDocument | None
     problems: list[str] = field(default_factory=list)
+
+
+def head_of(name: str, project: str) -> dict[str, Any]:
+    """The keys with which a file begins."""
+    return {"name": name, **({"project": project} if project != DEFAULT_PROJECT else {})}
 
 
 def check(content: Mapping[str, Any], types: TaskTypes) -> Checked:

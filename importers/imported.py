@@ -15,15 +15,27 @@ FOLDER = "workflows"
 
 
 @dataclass(frozen=True)
+class Origin:
+    """A workflow as it is called here, with the file that it comes from and what the report calls it."""
+
+    project: str
+    name: str
+    file: str
+    workflow: str
+
+
+@dataclass(frozen=True)
 class Imported:
     """The texts of files by name, the report, and how many names are missing."""
 
     files: Mapping[str, str]
     report: Report
     missing: int
+    origins: Mapping[str, Origin]
+    """Of the workflow of each file."""
 
 
-def finished(workflows: Mapping[str, str], report: Report, names: Names) -> Imported:
+def finished(workflows: Mapping[str, str], report: Report, names: Names, origins: Mapping[str, Origin]) -> Imported:
     """The files of an import: those of its workflows, by name, with the report and the catalog beside them."""
     written = {f"{FOLDER}/{name}": text for name, text in workflows.items()}
     if catalog := names.yaml():
@@ -31,4 +43,5 @@ def finished(workflows: Mapping[str, str], report: Report, names: Names) -> Impo
     listed = sorted(written)
     written[REPORT] = page_of(report, listed)
     written[REPORT_JSON] = report.as_json(listed)
-    return Imported(written, report, names.missing())
+    found = {f"{FOLDER}/{name}": origin for name, origin in origins.items()}
+    return Imported(written, report, names.missing(), found)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from service.cluster.registered_masters import RegisteredMasters
     from service.logs.stored_logs import StoredLogs
     from service.slots.slot_owners import SlotOwners
+    from service.workflows.importing import Importer
     from service.workflows.workflow_file import TaskTypes
 
 A = TypeVar("A")
@@ -90,6 +91,7 @@ class Backend:
     task_types: TaskTypes
     machine: MachineChecks
     connects: Connects
+    importer: Importer
     passwords: Passwords
     registered: RegisteredMasters
     slot_owners: SlotOwners

@@ -21,6 +21,7 @@ from worker.tasks.catalog import TaskCatalog
 if TYPE_CHECKING:
     from dao.cluster.node_rows import NodeRow
     from service.checks.check_result import Result
+    from service.workflows.importing import ImportAnswer, ImportFiles
 
 
 def backend_of(database: Database, settings: Settings) -> Backend:
@@ -37,6 +38,7 @@ def backend_of(database: Database, settings: Settings) -> Backend:
         TaskCatalog(),
         machine,
         _connect,
+        _imported,
         Passwords(),
         RegisteredMasters(database, settings),
         SlotOwners(database, settings.master.id_step),
@@ -66,6 +68,12 @@ async def _connect(name: str, url: str) -> str:
         await run_in_thread(lambda: ask_for_one(parsed, name), lambda: None, 0)
         return STORAGE
     return await in_session(name, url, lambda session: session.ask_for_one())
+
+
+def _imported(asked: ImportFiles) -> ImportAnswer:
+    from importers.asked import imported
+
+    return imported(asked, TaskCatalog())
 
 
 async def _channel_fault(url: str) -> str | None:

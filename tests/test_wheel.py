@@ -12,17 +12,22 @@ import re
 import subprocess
 import sys
 import tarfile
+import time
 import tomllib
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.sdk.test_readme import commands, write_files
 from tests.test_layers import BELOW
 from tests.test_repository import BUILT_PAGE, ROOT
 
 TARGETS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"]
 MOVED = sorted(set(BELOW) - {"shoal"})
+FIRST_FLOW_S_MAX = 60.0
+"""From the first line of the SDK's README to the result of its flow."""
 STRANGER = 'raise ImportError("this is the package of somebody else")\n'
 
 PLUGIN = '''
@@ -77,6 +82,16 @@ def contents(wheel: Path) -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(ROOT, tmp_path_factory.mktemp("wheel"), "wheel")
+
+
+@pytest.fixture(scope="module")
+def sdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(ROOT / "sdk", tmp_path_factory.mktemp("sdk"), "wheel")
+
+
+@pytest.fixture(scope="module")
+def rules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(ROOT / "sdk" / "rules", tmp_path_factory.mktemp("rules"), "wheel")
 
 
 class Environment:
@@ -175,6 +190,20 @@ def test_the_sdist_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
     assert contents(build(tree, tmp_path / "again", "wheel")) == contents(wheel)
 
 
+@pytest.mark.parametrize("folder", ["sdk", "sdk/rules"])
+def test_the_sdist_of_another_package_builds_the_same_wheel_without_this_tree(folder: str, tmp_path: Path) -> None:
+    with tarfile.open(build(ROOT / folder, tmp_path / "sdist", "sdist")) as archive:
+        archive.extractall(tmp_path / "tree", filter="data")
+    (tree,) = (tmp_path / "tree").iterdir()
+    packages = {each.name for each in tree.iterdir() if each.is_dir()}
+    assert len(packages) == 1
+    first, again = build(ROOT / folder, tmp_path / "first", "wheel"), build(tree, tmp_path / "again", "wheel")
+    record = f"{contents_name(first)}.dist-info/RECORD"  # lists the same files in another order
+    made, remade = contents(first), contents(again)
+    assert sorted(made.pop(record).splitlines()) == sorted(remade.pop(record).splitlines())
+    assert made == remade
+
+
 def test_no_module_of_it_names_one_by_its_name_in_the_repository(wheel: Path) -> None:
     """An import or a text that the build did not rewrite would find a stranger's package, and only there."""
     inside = contents(wheel)
@@ -229,9 +258,9 @@ def test_imports_are_rewritten_or_refused(source: str, rewritten: str | None) ->
         assert below_shoal(source.encode(), set(MOVED), "example.py").decode() == rewritten
 
 
-def test_it_runs_a_cluster_and_a_plug_in_where_all_its_old_names_are_taken(environment: Environment) -> None:
-    assert environment.shoal("--version").startswith("shoal ")
-    (environment.here / "strangers.yaml").write_text(WORKFLOW)
+@pytest.fixture(scope="module")
+def api(environment: Environment) -> Iterator[str]:
+    """The address of the API of a `shoal up` from the wheel, whose sample workflow has run."""
     with environment.start("up", "--masters", "1", "--workers", "1") as up:
         try:
             assert up.stdout is not None
@@ -241,17 +270,53 @@ def test_it_runs_a_cluster_and_a_plug_in_where_all_its_old_names_are_taken(envir
                 if "In another terminal" in line:
                     break
             assert "SUCCESS, 4 tasks" in said
-            environment.shoal("workflow", "apply", "strangers.yaml")
-            environment.shoal("run", "strangers", "--wait")
-            logs = {task: environment.shoal("log", f"@last/{task}") for task in ("shell", "own", "below")}
+            address = re.search(r"http://127\.0\.0\.1:\d+", said)
+            assert address, said
+            yield address[0]
         finally:
             up.terminate()
             up.wait(60)
+
+
+@pytest.mark.usefixtures("api")
+def test_it_runs_a_cluster_and_a_plug_in_where_all_its_old_names_are_taken(environment: Environment) -> None:
+    assert environment.shoal("--version").startswith("shoal ")
+    (environment.here / "strangers.yaml").write_text(WORKFLOW)
+    environment.shoal("workflow", "apply", "strangers.yaml")
+    environment.shoal("run", "strangers", "--wait")
+    logs = {task: environment.shoal("log", f"@last/{task}") for task in ("shell", "own", "below")}
     assert logs == {
         "shell": "from a shell\n",
         "own": "my own: hello\n",
         "below": "my own, below a keeper: hello\n",
     }
+
+
+def test_the_lines_of_the_sdks_readme_do_what_it_says_and_the_first_flow_takes_less_than_a_minute(
+    environment: Environment, api: str, sdk: Path, rules: Path
+) -> None:
+    environment.install(sdk)
+    environment.install(rules)
+    write_files(environment.here)
+    variables = {**environment.variables, "PATH": f"{environment.venv / 'bin'}:{os.environ['PATH']}"}
+    began = time.monotonic()
+    for command, expected in commands():
+        if command.startswith("export "):
+            name, _, value = command.removeprefix("export ").partition("=")
+            command = f"echo {value}"
+        elif command.startswith(("shoal-sdk", "python start")):  # the verbs of `shoal` are asked on the database
+            command = f"SHOAL_SERVER={api} {command}"
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=environment.here, env=variables, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+        if command.startswith("echo "):
+            variables[name] = done.stdout.strip()
+        elif "pytest" not in command:
+            said, told = (re.sub(r"(?m)^run \d+ of", "run N of", each) for each in (done.stdout, "\n".join(expected)))
+            assert said.splitlines() == told.splitlines()
+        if "shoal-sdk run flows.py" in command:
+            assert time.monotonic() - began < FIRST_FLOW_S_MAX
 
 
 FLOW = """
@@ -272,15 +337,14 @@ print(sorted(simulate(daily, at="2026-01-31 05:00", results={"load": 7}).states(
 """
 
 
-def test_the_wheel_of_the_rules_simulates_a_flow_without_shoal(tmp_path: Path) -> None:
+def test_the_wheel_of_the_rules_simulates_a_flow_without_shoal(sdk: Path, rules: Path, tmp_path: Path) -> None:
     """It has rules alone: what a master does with a database, a registry or a file is not in it."""
     made = Environment(tmp_path)
-    sdk, rules = (build(ROOT / folder, tmp_path / folder.replace("/", "_"), "wheel") for folder in ("sdk", "sdk/rules"))
     made.install(sdk)
     made.install(rules)
     (made.packages / "libraries.pth").write_text("\n".join([path for path in sys.path if path.endswith("-packages")]))
     (made.here / "flows.py").write_text(FLOW)
-    command = [made.venv / "bin/python", "flows.py"]
+    command = [str(made.venv / "bin/python"), "flows.py"]
     done = subprocess.run(command, cwd=made.here, env=made.variables, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "[('branch', 'SUCCESS'), ('few', 'SKIPPED'), ('load', 'SUCCESS'), ('many', 'SUCCESS')]\n"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import json
+from datetime import UTC, datetime, time
 from itertools import combinations
 from typing import Any
 
 from importers.airflow import python_tasks
 from importers.airflow.flow import Args
-from importers.airflow.values import Dotted, Operator
+from importers.airflow.values import Defined, Dotted, Operator
 from importers.draft import Draft
 from model.errors import Refused
 
@@ -29,7 +30,7 @@ def branch(args: Args) -> None:
     cases = [[each for each in after if each.id in ids] for ids in chosen]
     cases += [[each] for each in after]
     value = f"${{{args.draft.name}.branch}}"
-    _gate(args, [
+    gate(args, [
         {"when": f'"{value}" == "{",".join(sorted(each.id for each in case))}"', "then": [named[each] for each in case]}
         for case in cases if case
     ])  # fmt: skip
@@ -41,24 +42,61 @@ def short_circuit(args: Args) -> None:
     names = [args.flow.names[each] for each in args.flow.after(args.operator)]
     if not args.flag("ignore_downstream_trigger_rules", True):
         args.draft.about.changed("ignore_downstream_trigger_rules", "later tasks follow their own start rules")
-    _gate(args, [{"when": f"${{{args.draft.name}.goes_on}} == true", "then": names}])
+    gate(args, [{"when": f"${{{args.draft.name}.goes_on}} == true", "then": names}])
 
 
 def day_of_week(args: Args) -> None:
     """The day of the run chooses."""
-    days, day = days_of(args), day_of(args)
-    cases = []
-    for name, no in (("follow_task_ids_if_true", ""), ("follow_task_ids_if_false", "!")):
-        ids = args.texts(name)
-        after = [args.flow.names[each] for each in args.flow.after(args.operator) if each.id in ids]
-        if after:
-            cases.append({"when": f'{no}("${{day}}" in {json.dumps(days)})', "then": after})
-    if not cases:
-        raise Refused("which tasks it chooses is not known; write a SWITCH")
+    days, day = days_of(args), logical_of(args, "EEEE")
+    is_one = f'"${{day}}" in {json.dumps(days)}'
     args.draft.fields["local_params"] = {"day": day or "$[EEEE]"}
     if not day:
         args.draft.about.changed("use_task_logical_date", "the day is that of the run, there that on which it runs")
+    _choose(args, is_one)
+
+
+def date_time(args: Args) -> None:
+    """The moment of the logical date chooses: whether it is in a span of time, or of each day."""
+    limits = [args.known(name) for name in ("target_lower", "target_upper")]
+    known = [each for each in limits if each is not None]
+    kinds = {datetime if isinstance(each, datetime) else time if isinstance(each, time) else None for each in known}
+    if len(kinds) != 1 or None in kinds:
+        raise Refused("its span of time is not known; write a SWITCH")
+    if args.flow.templates.zone != "UTC":
+        raise Refused("its span of time is in UTC, and days and times are those of another zone here; write a SWITCH")
+    form, pattern = ("%H:%M:%S", "HH:mm:ss") if kinds == {time} else ("%Y-%m-%d %H:%M:%S", "yyyy-MM-dd HH:mm:ss")
+    if not (now := logical_of(args, pattern)):
+        raise Refused("it goes by the clock, and a SWITCH by the time of its run; write one with use_task_logical_date")
+    lower, upper = (each and _in_utc(each).strftime(form) for each in limits)
+    parts = [f'"${{now}}" >= "{lower}"'] if lower else []
+    if upper and not (lower and kinds == {time} and upper < lower):  # such a span ends on the next day
+        parts.append(f'"${{now}}" <= "{upper}"')
+    args.draft.fields["local_params"] = {"now": now}
+    _choose(args, " && ".join(parts))
+
+
+def _in_utc(moment: Any) -> Any:
+    return moment.astimezone(UTC) if isinstance(moment, datetime) and moment.tzinfo is not None else moment
+
+
+def _choose(args: Args, condition: str) -> None:
+    """A SWITCH by a condition: the tasks that follow if it is true, and the others."""
+    cases = [
+        {"when": when, "then": after}
+        for when, after in zip((condition, f"!({condition})"), followed(args), strict=True)
+        if after
+    ]
+    if not cases:
+        raise Refused("which tasks it chooses is not known; write a SWITCH")
     args.draft.type, args.draft.params = "SWITCH", {"cases": cases}
+
+
+def followed(args: Args) -> tuple[list[str], list[str]]:
+    """The tasks after it that follow if something is true, and those if it is not."""
+    after = {each.id: args.flow.names[each] for each in args.flow.after(args.operator)}
+    ids = (args.texts(f"follow_task_ids_if_{word}") for word in ("true", "false"))
+    yes, no = ([after[each] for each in listed if each in after] for listed in ids)
+    return yes, no
 
 
 def days_of(args: Args) -> list[str]:
@@ -68,14 +106,14 @@ def days_of(args: Args) -> list[str]:
     return [(each.name if isinstance(each, Dotted) else str(each)).capitalize() for each in listed]
 
 
-def day_of(args: Args) -> str:
-    """The expression for the day of the logical date, if a task goes by that; else empty: by the clock."""
+def logical_of(args: Args, pattern: str) -> str:
+    """The expression for the logical date, if a task goes by that; else empty: by the clock."""
     is_logical = args.flag("use_task_logical_date") or args.flag("use_task_execution_day")
     args.irrelevant("use_task_logical_date", "use_task_execution_day")
-    return args.flow.templates.logical("EEEE") if is_logical else ""
+    return args.flow.templates.logical(pattern) if is_logical else ""
 
 
-def _gate(args: Args, cases: list[dict[str, Any]]) -> None:
+def gate(args: Args, cases: list[dict[str, Any]]) -> None:
     """The SWITCH after a task that chooses; a task without any after it chooses nothing."""
     flow, draft = args.flow, args.draft
     if not flow.after(args.operator):
@@ -110,7 +148,7 @@ def _several(args: Args, after: list[str]) -> list[set[str]]:
     return found
 
 
-def _makes_lists(node: ast.FunctionDef) -> bool:
+def _makes_lists(node: Defined) -> bool:
     """Whether a function may return a list that is not written where it returns it."""
     returned = [each.value for each in ast.walk(node) if isinstance(each, ast.Return)]
     is_open = any(isinstance(each, ast.Name | ast.ListComp | ast.Call | ast.BinOp | ast.Subscript) for each in returned)

@@ -9,12 +9,14 @@ import math
 import re
 from typing import Any
 
+from importers.airflow import branches
 from importers.airflow.flow import Args, minutes, shown, span
+from importers.airflow.select_lists import query_of
 from importers.airflow.values import Unknown
 from model.errors import Refused
 
 KINDS = ("SQLCheckOperator", "SQLValueCheckOperator", "SQLThresholdCheckOperator", "SQLColumnCheckOperator",
-         "SQLTableCheckOperator")  # fmt: skip
+         "SQLTableCheckOperator", "SQLIntervalCheckOperator")  # fmt: skip
 _MEASURES = {
     "null_check": "SUM(CASE WHEN {0} IS NULL THEN 1 ELSE 0 END)",
     "distinct_check": "COUNT(DISTINCT({0}))",
@@ -24,7 +26,9 @@ _MEASURES = {
 }
 _LIMITS = {"geq_to": (">=", -1), "greater_than": (">", -1), "leq_to": ("<=", 1), "less_than": ("<", 1)}
 """The comparison, and which way a tolerance moves the limit."""
-_SELECT = re.compile(r"(?i)\s*select\s")
+_QUERY = re.compile(r"(?i)\s*(select|with)\s")
+_IS_CONDITION = re.compile(r"(?i)[<>=]|\b(is|between|like|in|exists|not)\b")
+_IS_NUMBER = re.compile(r"(?i)(count|sum|avg)\s*\([^()]*(\([^()]*\)[^()]*)*\)")
 
 
 def check(args: Args) -> None:
@@ -35,6 +39,7 @@ def check(args: Args) -> None:
         "SQLThresholdCheckOperator": _threshold,
         "SQLColumnCheckOperator": _columns,
         "SQLTableCheckOperator": _table,
+        "SQLIntervalCheckOperator": _interval,
     }[args.operator.kind](args)
     datasource = args.text("conn_id", "default")
     args.draft.type = "WAIT"
@@ -51,36 +56,98 @@ def check(args: Args) -> None:
     args.irrelevant("database", "hook_params", "retry_on_failure", "do_xcom_push")
 
 
+def branch(args: Args) -> None:
+    """A query chooses: its result is 1 or 0, and a SWITCH follows it."""
+    parts = query_of(_query(args))
+    first = _true(parts.columns[0])
+    result = parts.of(f"CASE WHEN {first} THEN 1 WHEN NOT ({first}) THEN 0 END AS follows")
+    args.draft.type = "SQL"
+    args.draft.params = {"datasource": args.text("conn_id", "default"), "sql": result}
+    follows = f"${{{args.draft.name}.follows}}"
+    branches.gate(args, [
+        {"when": f"{follows} == {number}", "then": after}
+        for number, after in zip((1, 0), branches.followed(args), strict=True) if after
+    ])  # fmt: skip
+    args.irrelevant("database", "hook_params")
+
+
 def _row(args: Args) -> str:
     """All columns of the first row must be true; a WAIT reads one."""
-    _one_column(args)
-    return _query(args)
+    query = _query(args)
+    parts = query_of(query)
+    if len(parts.columns) == 1:
+        return query
+    return parts.of(f"CASE WHEN {' AND '.join(map(_true, parts.columns))} THEN 1 ELSE 0 END")
+
+
+def _true(column: str) -> str:
+    """A column as a condition. Raises `Refused` where its type, which decides, is not known."""
+    if _IS_CONDITION.search(re.sub(r"'[^']*'|\([^()]*\)", "", column)):
+        return f"({column})"
+    if _IS_NUMBER.fullmatch(column):
+        return f"({column}) <> 0"
+    raise Refused(f"whether {column} is a number or a condition is not known; compare it with what it is to be")
 
 
 def _value(args: Args) -> str:
     wanted, query = args.known("pass_value"), _query(args)
     tolerance = args.number("tolerance")
-    _one_column(args)
     number = _number(wanted)
-    if number is None:
-        if not isinstance(wanted, str):
-            raise Refused(f"its pass_value {shown(wanted)} is no number and no text")
-        text = args.written("pass_value", wanted).replace("'", "''")
-        return _said([f"({query}) = '{text}'"])
-    return _said([_equal(f"({query})", number, tolerance)])
+    if number is None and not isinstance(wanted, str):
+        raise Refused(f"its pass_value {shown(wanted)} is no number and no text")
+    text = args.written("pass_value", wanted).replace("'", "''")
+
+    def met(column: str) -> str:
+        return f"({column}) = '{text}'" if number is None else _equal(f"({column})", number, tolerance)
+
+    parts = query_of(query)
+    if len(parts.columns) == 1:
+        return _said([met(query)])
+    return parts.of(f"CASE WHEN {' AND '.join(map(met, parts.columns))} THEN 1 ELSE 0 END")
 
 
 def _threshold(args: Args) -> str:
-    _one_column(args)
-    query, limits = _query(args), []
+    """Of its first row the first column counts."""
+    query, limits = _first(_query(args)), []
     for name, comparison in (("min_threshold", ">="), ("max_threshold", "<=")):
         limit = args.known(name)
         number = _number(limit)
-        if number is None and not (isinstance(limit, str) and _SELECT.match(limit)):
+        if number is None and not (isinstance(limit, str) and _QUERY.match(limit)):
             raise Refused(f"its {name} {shown(limit)} is no number and no query")
-        other = _plain(number) if number is not None else f"({args.written(name, limit).strip().rstrip(';')})"
+        other = _plain(number) if number is not None else f"({_first(args.written(name, limit).strip().rstrip(';'))})"
         limits.append(f"({query}) {comparison} {other}")
     return _said(limits)
+
+
+def _first(query: str) -> str:
+    parts = query_of(query)
+    return query if len(parts.columns) == 1 else parts.of(parts.columns[0])
+
+
+def _interval(args: Args) -> str:
+    """Each metric of the day beside that of an earlier one; where either is 0, `ignore_zero` says what holds."""
+    table, column = args.text("table"), args.text("date_filter_column", "ds")
+    back = -abs(int(args.number("days_back", -7) or 0))
+    formula = args.text("ratio_formula", "max_over_min")
+    ratio = {
+        "max_over_min": "CASE WHEN now_ > then_ THEN now_ * 1.0 / then_ ELSE then_ * 1.0 / now_ END",
+        "relative_diff": "ABS(now_ - then_) * 1.0 / then_",
+    }.get(formula)
+    if ratio is None:
+        raise Refused(f"its ratio_formula {formula} is not known")
+    of_zero = int(args.flag("ignore_zero", True))
+    day, earlier = (args.written("days_back", f"{{{{ {each} }}}}") for each in ("ds", f"macros.ds_add(ds, {back})"))
+    found = []
+    for metric, limit in _pairs(args.known("metrics_thresholds"), "metrics_thresholds"):
+        if (number := _number(limit)) is None or "(" not in metric:
+            raise Refused(f"its metric {metric} with {shown(limit)} is no aggregate with a number")
+        both = ", ".join(
+            f"(SELECT {metric} FROM {table} WHERE {column} = '{on}') AS {name}"
+            for name, on in (("now_", day), ("then_", earlier))
+        )
+        met = f"WHEN now_ = 0 OR then_ = 0 THEN {of_zero} WHEN {ratio} < {_plain(number)} THEN 1 ELSE 0"
+        found.append(f"(SELECT CASE {met} END FROM (SELECT {both}) AS days_) = 1")
+    return _said(found)
 
 
 def _columns(args: Args) -> str:
@@ -144,26 +211,14 @@ def _said(conditions: list[str]) -> str:
 
 
 def _query(args: Args) -> str:
+    if isinstance(args.given.get("sql"), Unknown | None):
+        raise Refused("its statement is not known before it runs")
+    if args.has("parameters"):
+        raise Refused("its statement has parameters; write their values into it, as a WAIT by SQL")
     query = args.text("sql").strip().rstrip(";")
     if query.endswith(".sql") and " " not in query:
         raise Refused(f"its statement is in the file {query}; write it here, as a WAIT by SQL")
     return query
-
-
-def _one_column(args: Args) -> None:
-    """Refuse what is no query for one column: how many `*` gives is not known, nor what each of several is."""
-    query = args.given.get("sql")
-    if isinstance(query, Unknown | None):
-        raise Refused("its statement is not known before it runs")
-    if args.has("parameters"):
-        raise Refused("its statement has parameters; write their values into it, as a WAIT by SQL")
-    found = _SELECT.match(str(query))
-    listed = re.split(r"(?i)\bfrom\b", str(query)[found.end() :], maxsplit=1)[0] if found else "*"
-    text = re.sub(r"'[^']*'|\([^()]*\)", "", listed).strip().removesuffix(";")
-    while "(" in text and (shorter := re.sub(r"\([^()]*\)", "", text)) != text:
-        text = shorter
-    if "," in text or re.search(r"(^|[.\s])\*$", text) or "(" in text:
-        raise Refused("each column of its first row counts, and a WAIT by SQL looks at the first one; join them by AND")
 
 
 def _pairs(given: Any, name: str) -> list[tuple[str, Any]]:

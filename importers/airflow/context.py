@@ -9,6 +9,7 @@ from typing import Any
 
 from importers.airflow.dates import NoText
 from importers.airflow.templates import is_path
+from importers.airflow.values import Defined
 
 _MOMENT = '''\
 def _moment(text):
@@ -95,7 +96,7 @@ class Context:
             self.problems.append(f"its argument {name}: {error}")
             return "None"
 
-    def asked(self, node: ast.FunctionDef, given: Mapping[str, str]) -> dict[str, str]:
+    def asked(self, node: Defined, given: Mapping[str, str]) -> dict[str, str]:
         """The arguments that Airflow gives by itself: those that a function names, or takes from its `**context`."""
         found: dict[str, str] = {}
         parameters = [each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
@@ -121,7 +122,7 @@ class Context:
                 self._entries[key] = given.get(key) or found.get(key) or self._value(key, node)
         return found
 
-    def _value(self, name: str, node: ast.FunctionDef) -> str:
+    def _value(self, name: str, node: Defined) -> str:
         if name in _INSTANCES:
             self._instance(node)
             return "_Instance()"
@@ -141,7 +142,7 @@ class Context:
         self.problems.append(f"it uses {name} of Airflow's context")
         return "None"
 
-    def _instance(self, node: ast.FunctionDef) -> None:
+    def _instance(self, node: Defined) -> None:
         self.gives = True
         self._pushed(node)
         asked = {each for name in _INSTANCES for each in _attributes_of(node, name)} - {"xcom_push", "xcom_pull"}
@@ -163,7 +164,7 @@ class Context:
                         break
                     self._results[task, key or "return_value"] = found
 
-    def _run(self, node: ast.FunctionDef) -> None:
+    def _run(self, node: Defined) -> None:
         foreign = _attributes_of(node, "dag_run") - {"conf", "run_id", "run_type"}
         self.problems += [f"it uses dag_run.{each}" for each in sorted(foreign)]
         entries: dict[str, str] = {}
@@ -182,7 +183,7 @@ class Context:
                 f"what dag_run.conf has of {', '.join(entries)} are parameters here: texts, lists or mappings"
             )
 
-    def _pushed(self, node: ast.FunctionDef) -> None:
+    def _pushed(self, node: Defined) -> None:
         for each in ast.walk(node):
             if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr == "xcom_push":
                 given = {one.arg: one.value for one in each.keywords}
@@ -196,7 +197,7 @@ def _text_of(node: ast.AST | None) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
-def _keys_of(node: ast.FunctionDef, holder: str, binds: int = 0) -> Iterator[str | None]:
+def _keys_of(node: Defined, holder: str, binds: int = 0) -> Iterator[str | None]:
     """The keys that a function takes from a mapping; None for a use that is none of those, or if it binds the name
     more often than this."""
     known: set[ast.AST] = set()
@@ -219,7 +220,7 @@ def _keys_of(node: ast.FunctionDef, holder: str, binds: int = 0) -> Iterator[str
         yield None
 
 
-def _current_keys(node: ast.FunctionDef) -> Iterator[str | None]:
+def _current_keys(node: Defined) -> Iterator[str | None]:
     """The keys that a function takes from its current context."""
     for each in ast.walk(node):
         match each:
@@ -231,12 +232,12 @@ def _current_keys(node: ast.FunctionDef) -> Iterator[str | None]:
                 yield None
 
 
-def _is_held(node: ast.FunctionDef, call: ast.Call) -> bool:
+def _is_held(node: Defined, call: ast.Call) -> bool:
     """Whether this call is subscripted, or has a name."""
     return any(isinstance(each, ast.Assign | ast.Subscript) and each.value is call for each in ast.walk(node))
 
 
-def _conf_keys(node: ast.FunctionDef) -> Iterator[str | None]:
+def _conf_keys(node: Defined) -> Iterator[str | None]:
     """The keys that a function takes from the `conf` of its run; None for a use that is none of those."""
     known: set[ast.AST] = set()
     for each in ast.walk(node):
@@ -262,7 +263,7 @@ def _conf_keys(node: ast.FunctionDef) -> Iterator[str | None]:
         yield None
 
 
-def _attributes_of(node: ast.FunctionDef, name: str) -> set[str]:
+def _attributes_of(node: Defined, name: str) -> set[str]:
     """What a function asks of an argument, or of the entry of this name in its context."""
     found = set()
     for each in ast.walk(node):

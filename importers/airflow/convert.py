@@ -17,7 +17,7 @@ from importers.airflow.reader import Reader
 from importers.airflow.templates import Templates, is_path
 from importers.airflow.values import Dag, Function, Operator, Output, Unknown
 from importers.catalog import Names
-from importers.imported import Imported, finished
+from importers.imported import Imported, Origin, finished
 from importers.passwords import Hidden, Passwords
 from importers.report import Report
 from service.workflows.workflow_file import TaskTypes
@@ -28,9 +28,10 @@ _QUOTED = r"['\"]([^'\"]+)['\"]"
 
 @dataclass(frozen=True)
 class Options:
-    """What a person asked for: whether schedules are to fire once they are saved."""
+    """What a person asked for: whether schedules are to fire once they are saved, and the project of the workflows."""
 
     online: bool = False
+    project: str = documents.DEFAULT_PROJECT
 
 
 DEFAULTS = Options()
@@ -81,7 +82,11 @@ def import_dags(
         written[path] = passwords.masked(text) if passwords.has(text) else text
     if pools:
         written[documents.POOLS] = documents.pools_file(pools)
-    return finished(written, report, Names({}))
+    origins = {
+        path: Origin(options.project, flow.name, flow.about.file, flow.about.workflow)
+        for path, flow in zip(paths, flows, strict=True)
+    }
+    return finished(written, report, Names({}), origins)
 
 
 def _flow(
@@ -153,7 +158,12 @@ def _content(flow: Flow, options: Options) -> dict[str, Any]:
         flow.about.todo("params", f'a password was found, and is not written: give it as the secret "{secret}"')
         params[secret] = {"type": "SECRET"}
     fields = flow.fields
-    return {"name": flow.name, **fields, **({"params": params} if params else {}), "tasks": listed}
+    return {
+        **documents.head_of(flow.name, options.project),
+        **fields,
+        **({"params": params} if params else {}),
+        "tasks": listed,
+    }
 
 
 def _after_what_is_used(flow: Flow) -> None:

@@ -114,23 +114,26 @@ def _params(flow: Flow) -> None:
                 f'line {default.line}: the default of "{name}", {default.text}, is not known; a start must give it'
             )
             flow.about.changed("params", sentence)
-        if not isinstance(value, Parameter):
-            unknown = {"type": "VARCHAR", "required": True}
-            flow.params[called] = unknown if isinstance(value, Unknown) else declared_of(value)
-            continue
-        kind = value.schema.get("type")
-        first = next((each for each in (kind if isinstance(kind, list) else [kind]) if each != "null"), None)
-        declared: dict[str, Any] = {"type": _TYPES.get(str(first), _type_of(default))}
-        if isinstance(default, Unknown):
-            declared["required"] = True
-        elif value.default is not None:
-            declared["value"] = _written(value.default)
-        elif not (isinstance(kind, list) and "null" in kind):
-            declared["required"] = True
-        for own, there in (("enum", "enum"), ("min", "minimum"), ("max", "maximum"), ("description", "description")):
-            if (limit := value.schema.get(there)) is not None and not isinstance(limit, Unknown):
-                declared[own] = limit
-        flow.params[called] = declared
+        flow.params[called] = declaration_of(value)
+
+
+def declaration_of(value: Any) -> Any:
+    """A parameter as it is declared here."""
+    if not isinstance(value, Parameter):
+        return {"type": "VARCHAR", "required": True} if isinstance(value, Unknown) else declared_of(value)
+    kind = value.schema.get("type")
+    first = next((each for each in (kind if isinstance(kind, list) else [kind]) if each != "null"), None)
+    declared: dict[str, Any] = {"type": _TYPES.get(str(first), _type_of(value.default))}
+    if isinstance(value.default, Unknown):
+        declared["required"] = True
+    elif value.default is not None:
+        declared["value"] = _written(value.default)
+    elif not (isinstance(kind, list) and "null" in kind):
+        declared["required"] = True
+    for own, there in (("enum", "enum"), ("min", "minimum"), ("max", "maximum"), ("description", "description")):
+        if (limit := value.schema.get(there)) is not None and not isinstance(limit, Unknown):
+            declared[own] = limit
+    return declared
 
 
 def declared_of(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from importers.airflow.values import Dotted, Function, Names, Unknown
+from importers.airflow.values import Defined, Dotted, Function, Names, Unknown
 
 if TYPE_CHECKING:
     from importers.airflow.reader import Reader
@@ -25,7 +25,7 @@ def class_of(reader: Reader, node: ast.ClassDef) -> Any:
     return Names(values)
 
 
-def function_of(reader: Reader, node: ast.FunctionDef) -> Function:
+def function_of(reader: Reader, node: Defined) -> Function:
     """A function, with what its decorators make of it."""
     made = Function(node, around=reader.around, defaults=_defaults(reader, node.args))
     for decorator in node.decorator_list:

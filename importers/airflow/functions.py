@@ -100,12 +100,15 @@ def script_of(
     body = [source(reader, each) for each in needs if not is_of_airflow(each)]
     call = f"{node.name}({', '.join(f'{name}={value}' for name, value in given.items())})"
     tail = ends("result")
+    is_async = isinstance(node, ast.AsyncFunctionDef)
+    call = f"asyncio.run({call})" if is_async else call
     call = f"result = {call}" if tail else call
     if "AirflowSkipException" in shims.names:
         call = _SKIPPING.format(call)
     gives = any("_give(" in line for line in tail) or context.gives
     uses_json = gives or "json.loads(" in call or "_value(" in call or "Variable" in shims.names
-    parts = ["import json\n" if uses_json else "", GIVES if gives else ""]
+    parts = ["import asyncio\n"] if is_async and "import asyncio" not in body else []
+    parts += ["import json\n" if uses_json else "", GIVES if gives else ""]
     parts += [VALUE] if "_value(" in call else []
     parts += [*context.texts(), *shims.texts]
     parts += ["".join(f"{name} = {value}\n" for name, value in values.items() if value is not None)]

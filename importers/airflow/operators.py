@@ -7,7 +7,18 @@ from collections.abc import Callable
 from shlex import quote
 from typing import Any
 
-from importers.airflow import branches, checks, containers, mail, other_dags, python_tasks, remote, responses, sensors
+from importers.airflow import (
+    approvals,
+    branches,
+    checks,
+    containers,
+    mail,
+    other_dags,
+    python_tasks,
+    remote,
+    responses,
+    sensors,
+)
 from importers.airflow.flow import Args, in_quotes, shown
 from importers.airflow.templates import parameter_name
 from importers.airflow.values import Label, Unknown
@@ -246,6 +257,12 @@ OPERATORS: dict[str, Convert] = {
          "@task.branch_virtualenv", "@task.branch_external_python"), branches.branch
     ),
     "BranchDayOfWeekOperator": branches.day_of_week,
+    "BranchDateTimeOperator": branches.date_time,
+    "BranchSQLOperator": checks.branch,
+    "HITLOperator": approvals.choice,
+    "HITLEntryOperator": approvals.entry,
+    "HITLBranchOperator": approvals.branch,
+    "ApprovalOperator": approvals.approval,
     **dict.fromkeys(("ShortCircuitOperator", "@task.short_circuit"), branches.short_circuit),
     "LatestOnlyOperator": _latest,
     **dict.fromkeys(_SQL_CONNECTIONS, _sql),

@@ -144,7 +144,7 @@ class Reader:
                 raise _Ended
             case ast.If(test, body, orelse):
                 self._if(test, body, orelse)
-            case ast.FunctionDef():
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
                 self._bind(node.name, definitions.function_of(self, node))
             case ast.ClassDef():
                 self._bind(node.name, definitions.class_of(self, node))
@@ -158,8 +158,6 @@ class Reader:
             case ast.While() | ast.Match():
                 word = "while loop" if isinstance(node, ast.While) else "match"
                 self.note(node.lineno, f"a {word} is not followed: what it makes is left out")
-            case ast.AsyncFunctionDef(name, decorator_list=[_, *_]):
-                self.note(node.lineno, f"the function {name} is async, which is not followed")
 
     def _is_for_itself(self, targets: list[ast.expr], value: ast.expr) -> bool:
         """Whether a call in a DAG has a result that the file never reads: it is there for what it makes."""

@@ -165,7 +165,7 @@ def date_time(args: Args) -> None:
 
 def day_of_week(args: Args) -> None:
     """One of the days, by the clock of the worker in UTC, or by the logical date."""
-    days, day = branches.days_of(args), branches.day_of(args)
+    days, day = branches.days_of(args), branches.logical_of(args, "EEEE")
     if not days or not set(days) <= set(day_name):
         raise Refused("which days it waits for is not known; write a WAIT with a script")
     today = f'"{day}"' if day else '"$(LC_ALL=C date -u +%A)"'

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from importers.airflow.reader import Reader
-from importers.airflow.values import Function
+from importers.airflow.values import Defined, Function
 
 _DECORATORS = frozenset(("task", "dag", "task_group", "setup", "teardown", "asset", "apply_defaults"))
 SHIMMED = frozenset({"AirflowException", "AirflowSkipException", "AirflowFailException", "PokeReturnValue"}
@@ -83,11 +83,11 @@ def _loops(body: list[ast.stmt]) -> Iterator[ast.For]:
     for each in body:
         if isinstance(each, ast.For):
             yield each
-        if not isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if not isinstance(each, Defined | ast.ClassDef):
             yield from _loops([inner for inner in ast.iter_child_nodes(each) if isinstance(inner, ast.stmt)])
 
 
-def _around(tree: ast.Module, node: ast.FunctionDef) -> list[ast.FunctionDef]:
+def _around(tree: ast.Module, node: Defined) -> list[ast.FunctionDef]:
     """The functions around one, the outermost first."""
     functions = [each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each is not node]
     found = [each for each in functions if each.lineno <= node.lineno <= (each.end_lineno or 0)]
@@ -152,7 +152,7 @@ def _makes_tasks(node: ast.stmt) -> bool:
 def free_names(node: ast.stmt) -> set[str]:
     """The names that a statement reads from the file around it, without its annotations."""
     bare = node
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+    if isinstance(node, Defined):
         bare = _without_head(node)
         for each in ast.walk(bare):
             if isinstance(each, ast.AnnAssign):  # Python does not read it there
@@ -168,10 +168,10 @@ def free_names(node: ast.stmt) -> set[str]:
     return found - set(dir(builtins)) - {"__file__", "__name__", "__doc__"}
 
 
-def _without_head(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.stmt:
+def _without_head(node: Defined) -> Defined:
     """A function without annotations, and without the decorators of Airflow."""
     bare = ast.parse(ast.unparse(node)).body[0]
-    assert isinstance(bare, ast.FunctionDef | ast.AsyncFunctionDef)
+    assert isinstance(bare, Defined)
     bare.decorator_list, bare.returns = [each for each in bare.decorator_list if not _is_airflows(each)], None
     for each in (*bare.args.posonlyargs, *bare.args.args, *bare.args.kwonlyargs, bare.args.vararg, bare.args.kwarg):
         if each is not None:
@@ -203,9 +203,8 @@ def foreign_modules(node: ast.stmt) -> Iterator[str]:
 def source(reader: Reader, node: ast.stmt) -> str:
     """The text of a statement as it is written, from the margin on, without annotations."""
     is_changed = any(map(_is_shimmed, ast.walk(node)))
-    if isinstance(node, ast.FunctionDef):
+    if isinstance(node, Defined):
         bare = _without_head(node)
-        assert isinstance(bare, ast.FunctionDef)
         text = ast.get_source_segment(reader.text, node.body[0], padded=True)
         return ast.unparse(_without_shimmed(bare)) if text is None or is_changed else _with_body(bare, reader, node)
     if is_changed:
@@ -228,12 +227,12 @@ def _without_shimmed(tree: ast.AST) -> ast.AST:
     return tree
 
 
-def _with_body(bare: ast.FunctionDef, reader: Reader, node: ast.FunctionDef) -> str:
+def _with_body(bare: Defined, reader: Reader, node: Defined) -> str:
     """The head without annotations, and the body as it is written, comments included."""
-    if any(isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) for each in node.body):
+    if any(isinstance(each, Defined | ast.ClassDef) for each in node.body):
         return ast.unparse(bare)
     decorators = "".join(f"@{ast.unparse(each)}\n" for each in bare.decorator_list)
-    head = ast.unparse(ast.FunctionDef(bare.name, bare.args, [ast.Pass()], [], lineno=1)).partition("\n")[0]
+    head = ast.unparse(type(bare)(bare.name, bare.args, [ast.Pass()], [], lineno=1)).partition("\n")[0]
     head = decorators + head
     first, last = node.body[0], node.body[-1]
     if first.lineno == node.lineno:

@@ -43,7 +43,7 @@ def convert(operator: Operator, flow: Flow) -> None:
     draft.after = [flow.names[each] for each in operator.before]
     _common(args)
     operators.convert(args)
-    _own_params(args, given.get("params"))
+    _own_params(args, args.given.get("params"))
     _mapped(args)
     for note in flow.templates.notes:
         draft.about.changed("", note)
@@ -157,7 +157,7 @@ def _fitting(args: Args) -> None:
             draft.fields.pop("retry_interval", None)
         for name in left_out:
             del draft.fields[name]
-        draft.about.changed("", f"a {draft.type} task {why}, and has no {', no '.join(left_out)}")
+        draft.about.changed("", f"{_a(draft.type)} task {why}, and has no {', no '.join(left_out)}")
 
 
 def _results(args: Args) -> None:
@@ -171,8 +171,12 @@ def _results(args: Args) -> None:
     keys -= {"return_value"} if is_given else set()
     for key in sorted(keys):
         more = ": the columns of its first row are results, by their names" if args.draft.type == "SQL" else ""
-        sentence = f"its result {key} is used, and a {args.draft.type} task gives none of that name{more}"
+        sentence = f"its result {key} is used, and {_a(args.draft.type)} task gives none of that name{more}"
         args.draft.about.todo("xcom_pull", sentence)
+
+
+def _a(type_: str) -> str:
+    return f"{'an' if type_.startswith('A') else 'a'} {type_}"
 
 
 def _own_params(args: Args, given: Any) -> None:

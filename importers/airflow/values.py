@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+Defined = ast.FunctionDef | ast.AsyncFunctionDef
+"""The definition of a function."""
+
 
 @dataclass(frozen=True)
 class Unknown:
@@ -101,7 +104,7 @@ class Function:
     first.
     """
 
-    node: ast.FunctionDef
+    node: Defined
     kind: str = ""
     given: dict[str, Any] = field(default_factory=dict)
     partial: dict[str, Any] = field(default_factory=dict)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from importers.catalog import Names
+from importers.documents import DEFAULT_PROJECT
 from importers.dolphinscheduler.flow import Flow
 from importers.dolphinscheduler.names import workflow_name
 from importers.draft import Draft
@@ -21,10 +22,12 @@ class Options:
     Attributes:
         online: whether what is ONLINE stays so.
         lenient: whether files that only look like exports are read too.
+        project: of the workflows whose own has no name.
     """
 
     online: bool = False
     lenient: bool = False
+    project: str = DEFAULT_PROJECT
 
 
 DEFAULTS = Options()

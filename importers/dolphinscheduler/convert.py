@@ -12,14 +12,12 @@ from importers.dolphinscheduler.context import DEFAULTS, Context, Index, Options
 from importers.dolphinscheduler.flow import Flow
 from importers.dolphinscheduler.names import task_names, workflow_name
 from importers.draft import Draft
-from importers.imported import Imported, finished
+from importers.imported import Imported, Origin, finished
 from importers.ledger import Ledger, Mark, Path, short, shown
 from importers.passwords import Hidden, Passwords
 from importers.report import About, Report
 from model.errors import Refused
 from service.workflows.workflow_file import TaskTypes
-
-DEFAULT_PROJECT = "default"
 
 
 class _Import:
@@ -68,10 +66,10 @@ class _Import:
                     own.todo("projectCode", f"name the project {flow.project_code} in catalog.yaml")
                 elif name is None:
                     sentence = (
-                        f"the project {flow.project_code} has no name in it; its workflows go to {DEFAULT_PROJECT}"
+                        f"the project {flow.project_code} has no name in it; its workflows go to {self.options.project}"
                     )
                     about.changed("projectCode", sentence)
-            found.append(name or DEFAULT_PROJECT)
+            found.append(name or self.options.project)
         return found
 
     def context(self, flow: Flow, project: str, name: str) -> Context:
@@ -116,11 +114,10 @@ class _Import:
         made = context.fields
         listed = [context.hidden.without(draft.content()) for draft in context.drafts.values()]
         params = {**context.hidden.without(made.get("params", {})), **dict(parameters.secret_params(context))}
-        head = {"name": context.name, **({"project": context.project} if context.project != DEFAULT_PROJECT else {})}
         layout = made.pop("layout", None)
         made.pop("params", None)
         return {
-            **head,
+            **documents.head_of(context.name, context.project),
             "release_state": made.pop("release_state"),
             **made,
             **({"params": params} if params else {}),
@@ -190,14 +187,17 @@ def import_files(
     for file, habits in work.habits.items():
         semantics.of_file(habits, work.report.about(file))
     written = {}
-    for name, context, content, check in zip(
-        documents.file_names(map(work.passwords.masked, called)), contexts, contents, checks, strict=True
-    ):
+    paths = documents.file_names(map(work.passwords.masked, called))
+    for name, context, content, check in zip(paths, contexts, contents, checks, strict=True):
         text = documents.written(content, check, work.report.todos(context.flow.file, context.flow.name))
         written[name] = work.passwords.masked(text) if work.passwords.has(text) else text
     if work.pools:
         written[documents.POOLS] = documents.pools_file(work.pools)
-    return finished(written, work.report, work.names)
+    origins = {
+        path: Origin(each.project, each.name, each.flow.file, each.flow.name)
+        for path, each in zip(paths, contexts, strict=True)
+    }
+    return finished(written, work.report, work.names, origins)
 
 
 def _with_own_keys(flow: Flow, about: About) -> Flow:

@@ -13,6 +13,7 @@ from importers import crontab as crontabs
 from importers import imported as results
 from importers import report as reports
 from importers.airflow import convert as dag_files
+from importers.documents import DEFAULT_PROJECT
 from importers.dolphinscheduler import context
 from model.errors import Refused
 from service.words import counted
@@ -25,6 +26,9 @@ from shoal.cli.secrets import read_url
 from shoal.cli.verbs import new_group, verb
 
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder for what it writes.")]
+Project = Annotated[
+    str, typer.Option("--project", metavar="NAME", help="Of the workflows for which the files name none.")
+]
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,7 @@ async def dolphinscheduler(
     names: Annotated[
         Path | None, typer.Option("--names", metavar="FILE", help="A filled catalog.yaml: the names behind ids.")
     ] = None,
+    project: Project = DEFAULT_PROJECT,
 ) -> None:
     """Import definitions of DolphinScheduler 1.2 to 3.4: a YAML file for each workflow, and a report.
 
@@ -78,7 +83,7 @@ async def dolphinscheduler(
     if not inputs and from_db is None:
         raise Refused("say what to import: files, or --from-db with the URL of a database")
     url = None if from_db is None else read_url(from_db, has_secret, "say --from-db -")
-    options = context.Options(online=how.online, lenient=how.lenient)
+    options = context.Options(how.online, how.lenient, project)
     _show(call, import_files.import_dolphinscheduler(inputs or [], url, names, out, options), out)
 
 
@@ -93,6 +98,7 @@ async def airflow(
         typer.Option("--serialized", metavar="FILE", help="What the column data of serialized_dag has, as JSON."),
     ] = None,
     online: Annotated[bool, typer.Option("--online", help="Let the schedules fire once they are saved.")] = False,
+    project: Project = DEFAULT_PROJECT,
 ) -> None:
     """Import DAGs of Airflow 2 and 3: a YAML file for each DAG, and a report. Exit code 1 as above.
 
@@ -100,7 +106,7 @@ async def airflow(
     """
     if not dags and not serialized:
         raise Refused("say what to import: files with DAGs, or --serialized with what Airflow stores of them")
-    _show(call, import_files.import_airflow(dags or [], serialized or [], out, dag_files.Options(online)), out)
+    _show(call, import_files.import_airflow(dags or [], serialized or [], out, dag_files.Options(online, project)), out)
 
 
 async def crontab(
@@ -109,9 +115,10 @@ async def crontab(
     tables: Annotated[list[Path], typer.Argument(help="Such as what `crontab -l` prints.", metavar="FILE...")],
     system: Annotated[bool, typer.Option("--system", help="A user stands before each command.")] = False,
     online: Annotated[bool, typer.Option("--online", help="Let the schedules fire once they are saved.")] = False,
+    project: Project = DEFAULT_PROJECT,
 ) -> None:
     """Import crontabs: a workflow with a schedule for each line. Exit code 1 as above."""
-    _show(call, import_files.import_crontab(tables, out, crontabs.Form(is_system=system, online=online)), out)
+    _show(call, import_files.import_crontab(tables, out, crontabs.Form(system, online, project)), out)
 
 
 def _show(call: Invocation, found: results.Imported, out: Path) -> None:

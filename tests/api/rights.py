@@ -114,6 +114,13 @@ ROWS: Mapping[str, Row] = {
     "export_workflow": DEFINITION,
     "apply_workflows": Row(body={"files": FILES}, is_of_any=True),
     "sync_workflows": Row(body={"files": FILES, "origin": "shop"}, is_of_any=True),
+    "import_workflows": Row(
+        body={
+            "source": "crontab",
+            "project": "<project>",
+            "files": [{"name": "c", "content": "@daily true\n"}],
+        }
+    ),
     "validate_workflows": Row(body={"files": FILES}, is_of_any=True),
     "diff_workflow_files": Row({"code": "workflow"}, {"files": FILES}),
     "put_workflow": Row({"code": "workflow"}, {"yaml": "name: w"}),

@@ -50,7 +50,6 @@ def test_what_loops_and_comprehensions_make_is_there(body: str, names: list[str]
         ("EmptyOperator(task_id='a').set_upstream(secret())", "the arrows to and from secret() are left out"),
         ("made = {x: EmptyOperator(task_id=x) for x in names()}\nEmptyOperator(task_id='a')", "names() is not known"),
         ("match NAME:\n    case _:\n        EmptyOperator(task_id='b')\nEmptyOperator(task_id='a')", "a match is not"),
-        ("@task\nasync def a():\n    pass\nx = a()\nEmptyOperator(task_id='b')", "the function a is async"),
         ("if Variable.get('env') == 'prod':\n    EmptyOperator(task_id='b')\nEmptyOperator(task_id='a')", "whether"),
         ("if Variable.get('on', False):\n    EmptyOperator(task_id='b')\nEmptyOperator(task_id='a')", "whether"),
         (

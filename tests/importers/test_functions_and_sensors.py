@@ -201,3 +201,30 @@ def test_requirements_of_a_virtual_environment_are_those_of_its_task(given: str,
         assert said(found, Grade.TODO) == ["write requirements, as names of packages: ['-r x.txt']"]
     else:
         assert tasks(found)["a"].params["requirements"] == kept
+
+
+def test_an_async_function_is_run_to_its_end() -> None:
+    found = in_dag(
+        """
+async def half(x):
+    await asyncio.sleep(0)
+    return x / 2
+
+@task
+async def a(x):
+    # Both at once.
+    return sum(await asyncio.gather(half(x), half(x)))
+
+@task
+def b(y):
+    return y
+
+b(a(3))
+async def work(): await half(2); print("worked")
+PythonOperator(task_id="d", python_callable=work)
+""",
+        before="import asyncio",
+    )
+    assert not said(found, Grade.TODO)
+    assert "#{setValue(return_value=3.0)}" in printed(tasks(found)["a"].params["script"])
+    assert printed(tasks(found)["d"].params["script"]) == ["worked"]

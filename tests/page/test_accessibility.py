@@ -44,6 +44,7 @@ PAGES = [
     "/workflows/default/failing",
     "/workflows/default/failing?tab=versions",
     "/workflows/default/failing?tab=settings",
+    "/workflows/import",
     "/relations",
     "/runs",
     "/attempts",

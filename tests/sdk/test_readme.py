@@ -1,4 +1,4 @@
-"""The README of the SDK, typed as it stands: files, commands, and what these print; its types by mypy and pyright."""
+"""The README of the SDK: its types by mypy and pyright. `tests/test_wheel.py` types its lines as they stand."""
 
 from __future__ import annotations
 
@@ -7,37 +7,35 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-from tests.sdk.conftest import ROOT, Shoal
+from tests.test_repository import ROOT
 
 README = (ROOT / "sdk" / "README.md").read_text("utf-8")
 BLOCK = re.compile(r"(?ms)^```(python)?\n(.*?)^```$")
 
 
-def test_its_lines_do_what_it_says(shoal: Shoal, tmp_path: Path) -> None:
-    script, expected = ["set -e"], []
+def write_files(folder: Path) -> None:
+    """The files that it shows."""
     for language, text in BLOCK.findall(README):
         if language:
             name, _, content = text.removeprefix("# ").partition("\n")
-            (tmp_path / name).write_text(content)
-            continue
-        for line in text.splitlines():
-            command = line.removeprefix("$ ")
-            if command == line:
-                expected += [line] if "$ " in text else []
-            elif command.startswith(("shoal-sdk", "python start")):  # the verbs of `shoal` are asked on the database
-                script.append(f"SHOAL_SERVER={shoal.url} {command}")
-            else:
-                script.append(command + (" > /dev/null" if "pytest" in command else ""))
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    environment = {**os.environ, **shoal.cluster.environment, "PATH": path, "PYTHONPATH": str(tmp_path)}
-    done = subprocess.run(
-        ["bash", "-c", "\n".join(script)], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
-    said, told = (re.sub(r"(?m)^run \d+ of", "run N of", text) for text in (done.stdout, "\n".join(expected)))
-    assert (done.returncode, said.splitlines()) == (0, told.splitlines()), done.stderr
-    files = [f"{name}.py" for name in ("flows", "start", "reports", "test_flows")]
+            (folder / name).write_text(content)
+
+
+def commands() -> Iterator[tuple[str, list[str]]]:
+    """Each line that it types, and what it says is printed then."""
+    for language, text in BLOCK.findall(README):
+        if not language and text.startswith("$ "):
+            for part in text.removeprefix("$ ").split("\n$ "):
+                command, *said = part.splitlines()
+                yield command, said
+
+
+def test_its_types_are_right(tmp_path: Path) -> None:
+    write_files(tmp_path)
+    files = sorted(path.name for path in tmp_path.iterdir())
     environment = {**os.environ, "MYPYPATH": str(ROOT / "sdk")}
     checked = {"typeCheckingMode": "strict", "include": files, "extraPaths": [str(ROOT / "sdk")]}
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(checked))  # pyright with a Node of its own in the wheel

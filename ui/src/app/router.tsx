@@ -80,11 +80,13 @@ const routes = root.addChildren([
     run,
     page("/attempts", () => import("@/attempts/AttemptsPage"), "AttemptsPage", "attempts", "lists", "runs"),
     page("/workflows", () => import("@/workflows/WorkflowsPage"), "WorkflowsPage", "workflows", "start", "forms"),
+    page("/workflows/import", () => import("@/importing/ImportPage"), "ImportPage", "importing", "editor", "forms"),
     page(
       "/workflows/$project/$name",
       () => import("@/workflow/WorkflowPage"),
       "WorkflowPage",
       "workflow",
+      "workflows",
       "start",
       "forms",
     ),

@@ -92,7 +92,7 @@ export function CanvasSection(props: Props) {
 }
 
 /** What nodes and arrows are called, for those who do not see them. */
-function useNodeWords(): Words {
+export function useNodeWords(): Words {
   const { t } = useTranslation("editor");
   return useMemo(
     () => ({

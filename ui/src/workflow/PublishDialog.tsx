@@ -4,6 +4,7 @@ import { api } from "@/api/client";
 import { Act } from "@/parts/Act";
 import { Answer, Failure } from "@/parts/Answer";
 import { Dialog } from "@/parts/Dialog";
+import { originOf } from "./origin";
 import { type DraftOf, isClash, type Saved } from "./useDraft";
 
 interface Props {
@@ -21,7 +22,8 @@ interface Props {
 export function PublishDialog({ project, name, text, draft, onClose, onPublished, onClash }: Props) {
   const { t } = useTranslation("workflow");
   const path = { project, name };
-  const head = draft.source.data?.head;
+  const { head, published = "" } = draft.source.data ?? {};
+  const from = head ? originOf(published, head.version) : null;
   const compared = useQuery({
     queryKey: ["draft-diff", project, name, text, head?.version],
     queryFn: () => api.GET("/api/v1/workflow-drafts/{project}/{name}/diff", { params: { path } }),
@@ -47,6 +49,7 @@ export function PublishDialog({ project, name, text, draft, onClose, onPublished
         <Answer of={compared} lines={6}>
           {(found) => (isSame ? <p>{t("noChange")}</p> : <DiffLines lines={found.diff} label={t("yourChanges")} />)}
         </Answer>
+        {from && <p className="problem">{t("publishBeside", { origin: from.origin })}</p>}
         <p className="mute">{t("publishMeans")}</p>
         {act.error !== null && !isClash(act.error) && <Failure error={act.error} />}
         <div className="dialog-end">

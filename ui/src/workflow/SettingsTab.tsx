@@ -15,6 +15,7 @@ import { WorkflowLink } from "@/parts/Links";
 import { say, sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
 import { saveFile } from "@/parts/saveFile";
+import { NewWorkflow } from "@/workflows/NewWorkflow";
 import { relationsOf } from "./queries";
 
 interface Props {
@@ -47,6 +48,7 @@ function ReleasePanel({ head, editing }: { head: Head; editing: Editing }) {
   const { t } = useTranslation("workflow");
   const mayEdit = useMay("EDITOR", head.project);
   const isOn = head.release_state === "ONLINE";
+  const [isCopying, setIsCopying] = useState(false);
   const set = useMutation({
     mutationFn: () =>
       api.PUT("/api/v1/workflow-definitions/{code}/release-state", {
@@ -72,7 +74,9 @@ function ReleasePanel({ head, editing }: { head: Head; editing: Editing }) {
             word={t(isOn ? "takeBack" : "goOnline")}
           />
           <Act variant="default" onClick={() => saveFile(`${head.name}.yaml`, editing.text)} word={t("exportYaml")} />
+          <Act variant="default" onClick={() => setIsCopying(true)} word={t("copy")} />
         </div>
+        {isCopying && <NewWorkflow project={undefined} of={head} onClose={() => setIsCopying(false)} />}
       </div>
     </Panel>
   );

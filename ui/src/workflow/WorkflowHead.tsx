@@ -16,6 +16,7 @@ import { askToRun } from "@/start/asking";
 import { useNoRun } from "@/start/useNoRun";
 import { StarIt } from "@/workflows/StarIt";
 import { ClashStrip } from "./ClashStrip";
+import { originOf } from "./origin";
 import { PublishDialog } from "./PublishDialog";
 import { lastRunsOf } from "./queries";
 import { TABS, type Tab } from "./search";
@@ -110,12 +111,14 @@ export function WorkflowHead({ project, name, tab, editing, draft, mayEdit }: Pr
 }
 
 /** Which version is published, whether it can be started, and what of the draft is not in it. */
-function Tags({ source: { head, draft: saved }, draft }: { source: Source; draft: DraftOf }) {
+function Tags({ source: { head, published, draft: saved }, draft }: { source: Source; draft: DraftOf }) {
   const { t } = useTranslation("workflow");
   if (head === null) return <span className="tag draft">{t("newDraft")}</span>;
+  const from = originOf(published, head.version);
   return (
     <>
       <span className="tag">v{head.version}</span>
+      {from && <span className="tag">{t(from.commit ? "fromCommit" : "from", { ...from })}</span>}
       {head.release_state === "OFFLINE" && <span className="tag draft">{t("offline")}</span>}
       {isChanged(draft) && (
         <span className="tag draft">

@@ -6,21 +6,29 @@ import { useTranslation } from "react-i18next";
 import { Document } from "yaml";
 import { api } from "@/api/client";
 import { queries } from "@/api/queries";
-import { saveDraft } from "@/editor/queries";
+import { exported, type Head, saveDraft } from "@/editor/queries";
 import { FormDialog } from "@/forms/FormDialog";
-import { may } from "@/login/rights";
-import { type Me, me } from "@/login/session";
+import { editedBy, firstOf } from "@/login/edited";
+import { me } from "@/login/session";
 import { projectList } from "@/settings/queries";
+import { copied } from "./copied";
+
+interface Props {
+  project: string | undefined;
+  /** What it begins as; else empty. */
+  of?: Head;
+  onClose: () => void;
+}
 
 /** Begin a workflow: its draft is saved, and opened in the editor. */
-export function NewWorkflow({ project, onClose }: { project: string | undefined; onClose: () => void }) {
+export function NewWorkflow({ project, of, onClose }: Props) {
   const { t } = useTranslation("workflows");
   const navigate = useNavigate();
   const who = useQuery(me);
   const all = useQuery(projectList);
   const mine = who.data && all.data && editedBy(who.data, all.data);
   const [chosen, setChosen] = useState<string | null>(project ?? null);
-  const [typed, setTyped] = useState("");
+  const [typed, setTyped] = useState(of?.name ?? "");
   const [fault, setFault] = useState<string | null>(null);
   const within = chosen ?? firstOf(mine ?? []);
   const name = typed.trim();
@@ -31,7 +39,9 @@ export function NewWorkflow({ project, onClose }: { project: string | undefined;
       const inside = chosen ?? firstOf(editedBy(...known));
       if (inside === null) throw new Error(t("noProject"));
       await refuseTaken(name, inside, t("taken", { name, project: inside }));
-      await saveDraft(inside, name, textOf(name, inside), undefined);
+      // Without comments, which may say where the first one comes from.
+      const text = of ? copied((await exported(of.code, undefined, true)).yaml, inside, name) : textOf(name, inside);
+      await saveDraft(inside, name, text, undefined);
       return inside;
     },
     retry: false,
@@ -46,7 +56,12 @@ export function NewWorkflow({ project, onClose }: { project: string | undefined;
     if (!isBad) create.mutate();
   };
   return (
-    <FormDialog title={t("newTitle")} verb={t("create")} sending={{ ...create, mutate: begin }} onClose={onClose}>
+    <FormDialog
+      title={of ? t("copyTitle", { name: of.name }) : t("newTitle")}
+      verb={t("create")}
+      sending={{ ...create, mutate: begin }}
+      onClose={onClose}
+    >
       <TextInput
         data-autofocus
         label={t("name")}
@@ -66,15 +81,6 @@ export function NewWorkflow({ project, onClose }: { project: string | undefined;
       {mine?.length === 0 && <p className="mute">{t("noProject")}</p>}
     </FormDialog>
   );
-}
-
-/** The projects whose workflows somebody may change. */
-function editedBy(who: Me, all: { items: { name: string }[] }): string[] {
-  return all.items.map((each) => each.name).filter((each) => may(who, "EDITOR", each));
-}
-
-function firstOf(names: string[]): string | null {
-  return names.includes("default") ? "default" : (names[0] ?? null);
 }
 
 /** The first text of a workflow. */

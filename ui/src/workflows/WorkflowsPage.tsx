@@ -1,5 +1,5 @@
 import { Button, SegmentedControl, TextInput } from "@mantine/core";
-import { IconPlus, IconSearch, IconTopologyStar3, IconX } from "@tabler/icons-react";
+import { IconFileImport, IconPlus, IconSearch, IconTopologyStar3, IconX } from "@tabler/icons-react";
 import { useInfiniteQuery, useQueries, useQuery } from "@tanstack/react-query";
 import { useSearch } from "@tanstack/react-router";
 import { useState } from "react";
@@ -87,12 +87,7 @@ export function WorkflowsPage() {
           data={STATES.map((value) => ({ value, label: t(`shown.${value}`) }))}
         />
         <div className="end">
-          <LinkAct
-            to="/relations"
-            leftSection={<IconTopologyStar3 size={14} aria-hidden />}
-            size="sm"
-            word={t("relations")}
-          />
+          <Ways />
           {create}
         </div>
       </div>
@@ -135,6 +130,18 @@ export function WorkflowsPage() {
       </section>
       {search.create && <NewWorkflow project={project} onClose={() => change({ create: undefined })} />}
     </div>
+  );
+}
+
+/** The pages beside the list. */
+function Ways() {
+  const { t } = useTranslation("workflows");
+  const icon = { size: 14, "aria-hidden": true } as const;
+  return (
+    <>
+      <LinkAct to="/relations" leftSection={<IconTopologyStar3 {...icon} />} size="sm" word={t("relations")} />
+      <LinkAct to="/workflows/import" leftSection={<IconFileImport {...icon} />} size="sm" word={t("import")} />
+    </>
   );
 }
 

@@ -1,0 +1,90 @@
+"""Workflows come from elsewhere: files of another scheduler, with the report beside the graph, and another project."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from playwright.sync_api import expect
+
+from tests.page.conftest import OpenPage
+from tests.page.running import RunningShoal
+
+DAG = b"""\
+from airflow import DAG
+from airflow.operators.bash import BashOperator
+from airflow.providers.amazon.aws.operators.s3 import S3CopyObjectOperator
+
+with DAG("daily", schedule="0 5 * * *"):
+    BashOperator(task_id="load", bash_command="echo load") >> BashOperator(task_id="tell", bash_command="echo told")
+
+with DAG("copies", schedule=None):
+    S3CopyObjectOperator(task_id="copy", source_bucket_key="a", dest_bucket_key="b")
+"""
+
+
+def test_dags_are_shown_beside_their_report_and_saved(open_page: OpenPage, running: RunningShoal) -> None:
+    page = open_page("/workflows")
+    page.get_by_role("link", name="Import", exact=True).click()
+    with page.expect_file_chooser() as choosing:
+        page.get_by_role("button", name="Files").click()
+    choosing.value.set_files([{"name": "dags.py", "mimeType": "text/x-python", "buffer": DAG}])
+    expect(page.get_by_role("radio", name="Airflow")).to_be_checked()
+    page.get_by_role("button", name="Show what they become").click()
+
+    expect(page.get_by_role("heading", name="Report on daily")).to_be_visible()
+    expect(page.locator('[data-id="task:tell"]')).to_be_visible()
+    page.get_by_role("button", name="copies").click()
+    expect(page.get_by_role("row", name=re.compile("to do copy line 9: "))).to_be_visible()
+    save = page.get_by_role("button", name="Save", exact=True)
+    expect(save).to_have_attribute("aria-description", re.compile("or save them as drafts: copies"))
+
+    page.get_by_role("checkbox", name="Choose daily").uncheck()
+    page.get_by_role("button", name="Save as drafts").click()
+    expect(page.get_by_text("1 draft is saved.")).to_be_visible()
+    page.get_by_role("checkbox", name="Choose copies").uncheck()
+    page.get_by_role("checkbox", name="Choose daily").check()
+    save.click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_text("new in default")).to_be_visible()
+    dialog.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("1 workflow is saved.")).to_be_visible()
+    assert [each["name"] for each in running.json("workflow", "list") if each["name"] in ("daily", "copies")] == [
+        "daily"
+    ]
+
+    page.goto(f"{running.url}/workflows/default/copies")
+    expect(page.get_by_text("New, not published")).to_be_visible()
+    expect(page.locator(".yaml .cm-content")).to_contain_text("todo:")
+
+
+def test_a_workflow_is_copied_into_another_project(open_page: OpenPage, running: RunningShoal) -> None:
+    running.shoal("project", "set", "city=Lima", "--project", "lab")
+    page = open_page("/workflows/default/daily?tab=settings")
+    page.get_by_role("button", name="Copy…").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_label("Name", exact=True)).to_have_value("daily")
+    dialog.get_by_role("combobox", name="Project").click()
+    page.get_by_role("option", name="lab").click()
+    dialog.get_by_role("button", name="Begin").click()
+    page.wait_for_url(f"{running.url}/workflows/lab/daily")
+    expect(page.locator(".yaml .cm-content")).to_contain_text("state: OFFLINE")
+    expect(page.locator('[data-id="task:tell"]')).to_be_visible()
+
+
+def test_one_that_comes_from_a_folder_says_so_before_it_is_changed(
+    open_page: OpenPage, running: RunningShoal, tmp_path: Path
+) -> None:
+    (tmp_path / "nightly.yaml").write_text("name: nightly\ntasks: [{name: a, type: FAKE}]\n")
+    running.shoal("workflow", "sync", str(tmp_path), "--origin", "flows")
+    page = open_page("/workflows/default/nightly")
+    expect(page.get_by_text("from flows", exact=True)).to_be_visible()
+    page.locator(".yaml .cm-content").click()
+    page.keyboard.press("Control+End")
+    page.keyboard.insert_text("description: changed\n")
+    page.get_by_role("button", name="Publish…").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_text("It comes from flows: change it there.")).to_be_visible()
+    dialog.get_by_role("button", name="Publish", exact=True).click()
+    expect(page.get_by_text("v2", exact=True).first).to_be_visible()
+    expect(page.get_by_text("from flows", exact=True)).to_have_count(0)
