@@ -131,7 +131,7 @@ async def test_each_tenant_has_environments_of_its_own(worker: Errands, folder: 
     assert not (worker.folder / "environments" / "0").exists()
 
 
-@every("text", ["-r files.txt", "${name}==1", "fish==${version}", "fish\n--index-url x", ""])
+@every("text", ["-r files.txt", "${name}==1", "fish==${version}", "fish\n--pre", ""])
 def test_neither_options_nor_parameters_are_requirements(text: str) -> None:
     with pytest.raises(ValidationError, match="must be the name of a package"):
         PythonTask.Params(script="", requirements=(text,))
