@@ -95,8 +95,7 @@ test-long: setup-dev servers $(PAGE) ## The longest tests: simulation, orders of
 	$(BIN)/python -m pytest -m chaos tests/chaos/test_chaos.py
 
 soak: setup-dev servers $(PAGE) ## What `make test` leaves out for its length: the same faults in more ways, more orders, more programs.
-	tests/servers/build-dex
-	tests/servers/build-helm
+	tests/servers/build-go dex helm
 	tests/servers/build-image
 	tests/servers/build-recipes
 	$(BIN)/python -m pytest -n 4 --dist loadfile -m soak $(ARGS)
