@@ -85,7 +85,7 @@ async def test_a_job_is_made_followed_and_its_output_copied(scene: Scene, cluste
     assert (job["metadata"]["name"], job["metadata"]["labels"]) == (NAME, labels)
     assert job["spec"] == {
         "backoffLimit": 0,
-        "ttlSecondsAfterFinished": 60,
+        "ttlSecondsAfterFinished": 600,
         "activeDeadlineSeconds": 600,
         "template": {
             "metadata": {"labels": labels},
