@@ -430,6 +430,13 @@ async def test_the_warnings_of_a_pod_that_does_not_start_are_logged_once_and_the
     assert lines == [f"[shoal] FailedScheduling: {no_claim}", "[shoal] FailedMount: MountVolume.SetUp failed"]
 
 
+async def test_a_pod_that_is_not_made_has_the_warnings_of_its_job(scene: Scene, cluster: KubernetesServer) -> None:
+    cluster.events = [a_warning("FailedCreate", "exceeded quota: pods", "01")]
+    cluster.makes_pods = False
+    with pytest.raises(Unavailable, match="no pod has been created yet; FailedCreate: exceeded quota: pods"):
+        await started(scene, cluster, start_timeout_s=3)
+
+
 async def test_one_who_may_not_list_events_does_without(scene: Scene, cluster: KubernetesServer) -> None:
     cluster.may_list_events = False
     task = started(scene, cluster)

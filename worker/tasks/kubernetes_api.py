@@ -103,10 +103,10 @@ class Cluster:
         items: list[Json] = found.get("items") or []
         return items[0] if items else None
 
-    async def events(self, pod_name: str) -> list[Json]:
-        """The events of a pod. Raises `Refused`, for one who may not list them, or `Unavailable`."""
+    async def events(self, name: str) -> list[Json]:
+        """The events of a Job or a pod. Raises `Refused`, for one who may not list them, or `Unavailable`."""
         ask = self._core.list_namespaced_event_without_preload_content
-        selector = f"involvedObject.name={pod_name}"
+        selector = f"involvedObject.name={name}"
         found = await self._ask(
             lambda: ask(self.namespace, field_selector=selector, limit=EVENTS_MAX, _request_timeout=CALL_S_MAX)
         )
