@@ -111,14 +111,16 @@ class KubernetesCluster:
         """Of the containers of another test."""
         self._output.write_text("")
 
-    def _start(self) -> None:
-        etcd, clients = started_etcd(self.folder)
-        self._children.append(etcd)
-        keys = certificate(self.folder)
-        (self.folder / "tokens").write_text(f"{self.token},admin,admin,system:masters\n")
-        api = self._run(
+    def kill_api(self) -> None:
+        """Its API server answers nobody until `start_api`; all else goes on."""
+        self._api.kill()
+
+    def start_api(self) -> None:
+        """Go on after `kill_api`."""
+        keys = self.folder / "server.pem"
+        self._api = self._run(
             PROGRAMS[0],
-            etcd_servers=f"http://{clients}",
+            etcd_servers=f"http://{self._etcd}",
             # Debian's etcd is too old for it, and a client whose watch is refused asks every minute.
             feature_gates="WatchList=false",
             bind_address="127.0.0.1",
@@ -132,7 +134,14 @@ class KubernetesCluster:
             service_account_signing_key_file=keys,
             service_cluster_ip_range="10.0.0.0/24",
         )
-        api.wait_until(lambda: self._answers("/readyz"), _READY_S_MAX)
+        self._api.wait_until(lambda: self._answers("/readyz"), _READY_S_MAX)
+
+    def _start(self) -> None:
+        etcd, self._etcd = started_etcd(self.folder)
+        self._children.append(etcd)
+        keys = certificate(self.folder)
+        (self.folder / "tokens").write_text(f"{self.token},admin,admin,system:masters\n")
+        self.start_api()
         mine = self.kubeconfig(self.token, "admin")
         self._run(
             PROGRAMS[1],
@@ -159,7 +168,7 @@ class KubernetesCluster:
         )
         labels = {"kubernetes.io/hostname": NODE}
         self.ask("POST", "/api/v1/nodes", {"metadata": {"name": NODE, "labels": labels}})
-        api.wait_until(self._takes_pods, _READY_S_MAX)
+        self._api.wait_until(self._takes_pods, _READY_S_MAX)
 
     def _run(self, path: Path, *words: str, **options: object) -> Child:
         given = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]

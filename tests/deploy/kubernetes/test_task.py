@@ -80,6 +80,24 @@ async def test_output_arrives_while_it_runs_and_a_kill_deletes_the_job(
     await eventually(lambda: items(kubernetes, PODS, namespace), within_s=20, until=[])
 
 
+async def test_a_while_without_the_api_server_costs_nothing(
+    scene: Scene, kubernetes: KubernetesCluster, admin: Path, namespace: str
+) -> None:
+    task = started(scene, admin, namespace, env={"EXITS": "never"})
+    kubernetes.write("one")
+    await eventually(scene.log.last_line, within_s=20, until="one")
+    kubernetes.kill_api()
+    kubernetes.write("two")
+    kubernetes.start_api()
+    await eventually(scene.log.last_line, within_s=40, until="two")
+    assert not task.done()
+    assert scene.log.text.count("one\n") == 1, "the output is read again from its beginning"
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert items(kubernetes, JOBS, namespace) == []
+
+
 async def test_a_missing_namespace_is_named(scene: Scene, admin: Path) -> None:
     with pytest.raises(Refused, match='the cluster says 404: namespaces "nowhere" not found'):
         await started(scene, admin, "nowhere")
