@@ -17,7 +17,7 @@ PAGE := api/page/index.html
 PAGE_SOURCES := $(shell find ui -name node_modules -prune -o -name dist -prune -o -type f ! -name schema.d.ts -print) docs/reference/openapi.json
 LOCK := $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
-.PHONY: help setup setup-dev servers node page demo up examples test durations test-long soak simulate postgres-ha container chaos edits put-back chaos-promises screenshots sizes release site check bench format lock clean
+.PHONY: help setup setup-dev servers node page demo up examples test durations test-long soak simulate postgres-ha container kubernetes chaos edits put-back chaos-promises screenshots sizes release site check bench format lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -95,8 +95,7 @@ test-long: setup-dev servers $(PAGE) ## The longest tests: simulation, orders of
 	$(BIN)/python -m pytest -m chaos tests/chaos/test_chaos.py
 
 soak: setup-dev servers $(PAGE) ## What `make test` leaves out for its length: the same faults in more ways, more orders, more programs.
-	tests/servers/build-dex
-	tests/servers/build-helm
+	tests/servers/build-go dex helm kubernetes
 	tests/servers/build-image
 	tests/servers/build-recipes
 	$(BIN)/python -m pytest -n 4 --dist loadfile -m soak $(ARGS)
@@ -112,6 +111,10 @@ postgres-ha: setup-dev servers ## Replace PostgreSQL's primary under load: switc
 container: setup-dev servers $(PAGE) ## Build the image of deploy/container, and run each of its roles; as root.
 	tests/servers/build-image
 	$(BIN)/python -m pytest tests/deploy/test_image.py $(ARGS)
+
+kubernetes: setup-dev servers ## K8S tasks and the chart on a real Kubernetes; its first build takes ten minutes.
+	tests/servers/build-go helm kubernetes
+	$(BIN)/python -m pytest tests/deploy/kubernetes $(ARGS)
 
 chaos: setup-dev servers ## Break a cluster of real processes for MINUTES=10 from SEED=1, and check every promise.
 	$(BIN)/python -m tests.chaos --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) $(ARGS)

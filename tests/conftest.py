@@ -89,7 +89,9 @@ session_settings.SESSION_SETTINGS = {
     "statement_timeout": "60s",
 }
 # Nor is one statement, such as one that fills a table, given up while the disk keeps the server waiting for seconds.
-database.Database.__init__.__kwdefaults__["answer_within_s"] = 61.0
+defaults = database.Database.__init__.__kwdefaults__
+assert defaults is not None
+defaults["answer_within_s"] = 61.0
 pool_claims.HELD_MS_MAX = 60_000
 
 

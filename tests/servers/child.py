@@ -234,6 +234,14 @@ def as_user(user: pwd.struct_passwd | None) -> list[str]:
     return ["setpriv", "--reuid", str(user.pw_uid), "--regid", str(user.pw_gid), "--clear-groups"]
 
 
+def program(name: str) -> str:
+    """The path of an installed program. Raises `ServerFailed`."""
+    found = shutil.which(name)
+    if found is None:
+        raise ServerFailed(f"there is no {name} on this machine; run tests/servers/install")
+    return found
+
+
 def free_port() -> int:
     """A TCP port of 127.0.0.1 that nobody listens on now, and that this process has not given before."""
     for port in random.sample(sorted(set(_PORTS) - _given), k=100):

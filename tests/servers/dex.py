@@ -25,7 +25,7 @@ class DexServer:
 
     def __init__(self, redirect: str, groups: list[str]) -> None:
         if not PROGRAM.exists():
-            raise ServerFailed("dex was not built; run tests/servers/build-dex")
+            raise ServerFailed("dex was not built; run tests/servers/build-go dex")
         port = free_port()
         self.url = f"http://127.0.0.1:{port}/dex"
         person = {"email": EMAIL, "hash": _HASH, "username": "anna", "userID": "4711", "groups": groups}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -16,18 +15,12 @@ import psutil
 import psycopg
 import yaml
 
-from tests.servers.child import Child, PrivateFolder, ServerFailed, as_user, free_port
+from tests.servers.child import Child, PrivateFolder, ServerFailed, as_user, free_port, program
+from tests.servers.etcd import started_etcd
 from tests.servers.far_machine import FarMachine
 from tests.servers.postgres import binaries, unprivileged_user
 
 CONFIGURATION = Path(__file__).parents[2] / "deploy" / "patroni.yml"
-
-
-def _program(name: str) -> str:
-    found = shutil.which(name)
-    if found is None:
-        raise ServerFailed(f"there is no {name} on this machine; run tests/servers/install")
-    return found
 
 
 class Member:
@@ -78,7 +71,7 @@ class Member:
         # As root into the network of its machine, and then as who may run PostgreSQL.
         before = self._machine.within if self._machine is not None else []
         user = [*as_user(unprivileged_user()), "--pdeathsig", "TERM", "--"]  # it stops its PostgreSQL then
-        command = [*before, *user, _program("patroni"), str(self._file)]
+        command = [*before, *user, program("patroni"), str(self._file)]
         self._child = Child.of(command, cwd=self._file.parent, log=self._log)
 
     def signal(self, number: signal.Signals) -> None:
@@ -152,7 +145,7 @@ class PatroniCluster:
         here, there = (self.machine.here, self.machine.there) if self.machine is not None else ("127.0.0.1",) * 2
         folder = self._folder.path
         try:
-            clients = self._start_etcd(folder, here)
+            self._etcd, clients = started_etcd(folder, here, unprivileged_user())
             configuration = yaml.safe_load(CONFIGURATION.read_text())
             configuration["etcd3"] = {"hosts": [clients]}
             configuration["watchdog"] = {"mode": "off"}  # tests play it
@@ -184,22 +177,6 @@ class PatroniCluster:
                 return each
         raise ServerFailed("no member leads")
 
-    def _start_etcd(self, folder: Path, host: str) -> str:
-        clients, peers = (f"{host}:{free_port()}" for _ in range(2))
-        self._etcd = Child.of(
-            [
-                *(_program("etcd"), "--name", "e1", "--data-dir", str(folder / "etcd"), "--log-level", "warn"),
-                *("--listen-client-urls", f"http://{clients}", "--advertise-client-urls", f"http://{clients}"),
-                *("--listen-peer-urls", f"http://{peers}", "--initial-advertise-peer-urls", f"http://{peers}"),
-                *("--initial-cluster", f"e1=http://{peers}"),
-            ],
-            cwd=folder,
-            log=folder / "etcd.log",
-            user=unprivileged_user(),
-        )
-        self._etcd.wait_until(lambda: _is_healthy(clients), 30)
-        return clients
-
     def _wait_for(self, ready: Callable[[], bool], within_s: float = 90) -> None:
         deadline_s = time.monotonic() + within_s
         while not ready():
@@ -223,10 +200,3 @@ class PatroniCluster:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _is_healthy(clients: str) -> bool:
-    try:
-        return httpx.get(f"http://{clients}/health", timeout=2, trust_env=False).is_success
-    except httpx.HTTPError:
-        return False

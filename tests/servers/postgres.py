@@ -63,7 +63,7 @@ class PostgresServer:
         primary: PostgresServer | None = None,
     ) -> None:
         self.port = free_port()
-        self.password = primary.password if primary else secrets.token_urlsafe(12)
+        self.password: str = primary.password if primary else secrets.token_urlsafe(12)
         self._bin = binaries()
         self._user = unprivileged_user()
         self._folder = PrivateFolder("shoal-pg-", owner=self._user, on_disk=on_disk)

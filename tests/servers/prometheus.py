@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import subprocess
 import urllib.error
@@ -13,15 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.servers.child import Child, PrivateFolder, ServerFailed, free_port
-
-
-def program(name: str) -> str:
-    """The path of `prometheus` or `promtool`. Raises `ServerFailed`."""
-    found = shutil.which(name)
-    if found is None:
-        raise ServerFailed(f"there is no {name} on this machine; run tests/servers/install")
-    return found
+from tests.servers.child import Child, PrivateFolder, ServerFailed, free_port, program
 
 
 def promtool(*words: str, given: bytes = b"") -> str:

@@ -35,6 +35,7 @@ class KubernetesServer:
     pods: dict[str, Json] = field(default_factory=dict)
     events: list[Json] = field(default_factory=list)
     may_list_events: bool = True
+    makes_pods: bool = True
     output: bytes = b""
     output_ends: bool = False
     asked: list[str] = field(default_factory=list)
@@ -105,7 +106,8 @@ class KubernetesServer:
         job["metadata"].update(uid=f"uid-of-{name}", namespace=request.path_params["namespace"], resourceVersion="1")
         self.jobs[name] = {**job, "status": {}}
         metadata = {"name": f"{name}-x7k2p", "labels": {"job-name": name}}
-        self.pods[name] = {"metadata": metadata, "status": {"phase": "Pending"}}
+        if self.makes_pods:
+            self.pods[name] = {"metadata": metadata, "status": {"phase": "Pending"}}
         return JSONResponse(self.jobs[name], 201) if refusal is None else _Lost()
 
     async def read(self, request: Request) -> Response:
@@ -121,7 +123,8 @@ class KubernetesServer:
         if name not in self.jobs:
             return _missing(name)
         self.deleted.append(json.loads(await request.body()))
-        del self.jobs[name], self.pods[name]
+        del self.jobs[name]
+        self.pods.pop(name, None)
         return _status(200, "", "")
 
     async def list_pods(self, request: Request) -> Response:
@@ -137,7 +140,8 @@ class KubernetesServer:
         if (refusal := self._refusal(request)) is not None:
             return refusal
         name = request.query_params["fieldSelector"].removeprefix("involvedObject.name=")
-        items = [each for each in self.events if name in {pod["metadata"]["name"] for pod in self.pods.values()}]
+        known = self.jobs.keys() if not self.makes_pods else {pod["metadata"]["name"] for pod in self.pods.values()}
+        items = [each for each in self.events if name in known]
         return JSONResponse({"kind": "EventList", "apiVersion": "v1", "metadata": {}, "items": items})
 
     async def log(self, request: Request) -> Response:

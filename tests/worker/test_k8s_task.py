@@ -85,7 +85,7 @@ async def test_a_job_is_made_followed_and_its_output_copied(scene: Scene, cluste
     assert (job["metadata"]["name"], job["metadata"]["labels"]) == (NAME, labels)
     assert job["spec"] == {
         "backoffLimit": 0,
-        "ttlSecondsAfterFinished": 60,
+        "ttlSecondsAfterFinished": 600,
         "activeDeadlineSeconds": 600,
         "template": {
             "metadata": {"labels": labels},
@@ -428,6 +428,13 @@ async def test_the_warnings_of_a_pod_that_does_not_start_are_logged_once_and_the
         await task
     lines = [line for line in scene.log.text.splitlines() if "Failed" in line]
     assert lines == [f"[shoal] FailedScheduling: {no_claim}", "[shoal] FailedMount: MountVolume.SetUp failed"]
+
+
+async def test_a_pod_that_is_not_made_has_the_warnings_of_its_job(scene: Scene, cluster: KubernetesServer) -> None:
+    cluster.events = [a_warning("FailedCreate", "exceeded quota: pods", "01")]
+    cluster.makes_pods = False
+    with pytest.raises(Unavailable, match="no pod has been created yet; FailedCreate: exceeded quota: pods"):
+        await started(scene, cluster, start_timeout_s=3)
 
 
 async def test_one_who_may_not_list_events_does_without(scene: Scene, cluster: KubernetesServer) -> None:

@@ -27,9 +27,8 @@ __all__ = ["home", "words", "words_jar"]
 
 def examples(page: str) -> list[WorkflowDocument]:
     text = (PAGES / page).read_text("utf-8")
-    found = [
-        parse_workflows(block.encode(), page, TaskCatalog()) for block in re.findall(r"(?ms)^```yaml\n(.*?)^```", text)
-    ]
+    blocks = re.findall(r"(?ms)^```yaml\n(name: .*?)^```", text)
+    found = [parse_workflows(block.encode(), page, TaskCatalog()) for block in blocks]
     return [document for documents in found for document in documents]
 
 

@@ -122,7 +122,10 @@ class KubernetesTask(Task):
 
 
 class _Wait:
-    """Says in the log why a container has not started: the state of its pod, and the warnings among its events."""
+    """Says in the log why a container has not started: the state of its pod, and the warnings among its events.
+
+    While there is no pod those of the Job, such as FailedCreate for a quota.
+    """
 
     def __init__(self, cluster: Cluster, context: TaskContext) -> None:
         self._cluster = cluster
@@ -135,7 +138,7 @@ class _Wait:
     def reason(self) -> str:
         """The state, and the last warning if it says something else."""
         last = self._warnings[-1] if self._warnings else ""
-        return self._state if not last or last in self._state else f"{self._state}; {last}"
+        return self._state if (last.partition(": ")[2] or last) in self._state else f"{self._state}; {last}"
 
     async def tell(self, pod: Json | None) -> None:
         """Log what is new. Raises `Unavailable`."""
@@ -143,10 +146,11 @@ class _Wait:
         if state != self._state:
             self._context.log.write(f"[shoal] waiting: {state}\n")
             self._state = state
-        if pod is None or not self._may_list:
+        if not self._may_list:
             return
         try:
-            found = warnings_of(await self._cluster.events(pod["metadata"]["name"]))
+            of = pod["metadata"]["name"] if pod is not None else job_name(self._context)
+            found = warnings_of(await self._cluster.events(of))
         except Refused as error:
             self._may_list = False
             self._context.log.write(f"[shoal] the events of its pod cannot be read: {error}\n")

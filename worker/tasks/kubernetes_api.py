@@ -103,10 +103,10 @@ class Cluster:
         items: list[Json] = found.get("items") or []
         return items[0] if items else None
 
-    async def events(self, pod_name: str) -> list[Json]:
-        """The events of a pod. Raises `Refused`, for one who may not list them, or `Unavailable`."""
+    async def events(self, name: str) -> list[Json]:
+        """The events of a Job or a pod. Raises `Refused`, for one who may not list them, or `Unavailable`."""
         ask = self._core.list_namespaced_event_without_preload_content
-        selector = f"involvedObject.name={pod_name}"
+        selector = f"involvedObject.name={name}"
         found = await self._ask(
             lambda: ask(self.namespace, field_selector=selector, limit=EVENTS_MAX, _request_timeout=CALL_S_MAX)
         )
@@ -150,7 +150,7 @@ class Cluster:
             )
             try:
                 if response.status != 200:
-                    raise Unavailable(f"the log of the pod cannot be read: {response.status}")
+                    raise Unavailable(_said(response.status, _parsed(await response.read())))
                 async for piece in response.content.iter_any():
                     yield piece
             finally:
@@ -246,20 +246,29 @@ async def _answer(call: Callable[[], Awaitable[Any]]) -> Json:
             data = await response.read()
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         raise Unavailable(f"the cluster does not answer: {type(error).__name__}") from None
+    answer = _parsed(data)
+    if 200 <= response.status < 300 and answer:
+        return answer
+    said = _said(response.status, answer)
+    if response.status == 404:
+        raise NotFound(said)
+    if response.status == 409:
+        raise Taken(said)
+    if response.status in (408, 429) or response.status >= 500 or 200 <= response.status < 300:
+        raise Unavailable(said)
+    raise Refused(said)
+
+
+def _parsed(data: bytes) -> Json:
     try:
         answer = json.loads(data)
     except ValueError:
-        answer = {}
-    if 200 <= response.status < 300 and isinstance(answer, dict) and answer:
-        return answer
-    said = one_line(str(answer.get("message", ""))) if isinstance(answer, dict) else ""
-    if response.status == 404:
-        raise NotFound(f"the cluster says 404: {said}")
-    if response.status == 409:
-        raise Taken(f"the cluster says 409: {said}")
-    if response.status in (408, 429) or response.status >= 500 or 200 <= response.status < 300:
-        raise Unavailable(f"the cluster says {response.status}: {said}")
-    raise Refused(f"the cluster says {response.status}: {said}")
+        return {}
+    return answer if isinstance(answer, dict) else {}
+
+
+def _said(status: int, answer: Json) -> str:
+    return f"the cluster says {status}: {one_line(str(answer.get('message', '')))}"
 
 
 def one_line(text: str) -> str:

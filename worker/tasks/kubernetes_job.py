@@ -23,6 +23,9 @@ from worker.tasks.plugin import TaskContext, TaskParams
 CONTAINER = "task"
 """The name of our container: a cluster may add others to the pod."""
 
+TTL_S_MIN = 600
+"""A finished Job is kept until its end has been seen: longer than a cluster may be silent."""
+
 _KEY_OF_SECRET = re.compile(r"[^/]+/[^/]+")
 _CODE_FOLLOWS = re.compile(r"-[A-Za-z]*[ce]|--(command|eval|execute)")
 """Options after which programs take code: `sh -c`, `bash -ec`, `python -c`, `perl -e`, `psql --command`."""
@@ -95,7 +98,7 @@ def job_of(params: KubernetesParams, context: TaskContext, own_mark: str) -> Jso
         pod["serviceAccountName"] = plain(params.service_account)
     spec: Json = {
         "backoffLimit": 0,
-        "ttlSecondsAfterFinished": params.ttl_s,
+        "ttlSecondsAfterFinished": max(params.ttl_s, TTL_S_MIN),
         "template": {"metadata": {"labels": labels}, "spec": pod},
     }
     if params.deadline_s is not None:
