@@ -12,7 +12,6 @@ import re
 import subprocess
 import sys
 import tarfile
-import time
 import tomllib
 import zipfile
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sdk.test_readme import commands, write_files
+from tests.sdk.test_readme import type_lines
 from tests.test_layers import BELOW
 from tests.test_repository import BUILT_PAGE, ROOT
 
@@ -297,26 +296,8 @@ def test_the_lines_of_the_sdks_readme_do_what_it_says_and_the_first_flow_takes_l
 ) -> None:
     environment.install(sdk)
     environment.install(rules)
-    write_files(environment.here)
     variables = {**environment.variables, "PATH": f"{environment.venv / 'bin'}:{os.environ['PATH']}"}
-    began = time.monotonic()
-    for command, expected in commands():
-        if command.startswith("export "):
-            name, _, value = command.removeprefix("export ").partition("=")
-            command = f"echo {value}"
-        elif command.startswith(("shoal-sdk", "python start")):  # the verbs of `shoal` are asked on the database
-            command = f"SHOAL_SERVER={api} {command}"
-        done = subprocess.run(
-            ["bash", "-c", command], cwd=environment.here, env=variables, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
-        if command.startswith("echo "):
-            variables[name] = done.stdout.strip()
-        elif "pytest" not in command:
-            said, told = (re.sub(r"(?m)^run \d+ of", "run N of", each) for each in (done.stdout, "\n".join(expected)))
-            assert said.splitlines() == told.splitlines()
-        if "shoal-sdk run flows.py" in command:
-            assert time.monotonic() - began < FIRST_FLOW_S_MAX
+    assert type_lines(environment.here, variables, api) < FIRST_FLOW_S_MAX
 
 
 FLOW = """

@@ -1,4 +1,4 @@
-"""The README of the SDK: its types by mypy and pyright. `tests/test_wheel.py` types its lines as they stand."""
+"""The README of the SDK, typed as it stands: files, commands, and what these print; its types by mypy and pyright."""
 
 from __future__ import annotations
 
@@ -7,24 +7,47 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tests.test_repository import ROOT
+from tests.sdk.conftest import ROOT, Shoal
 
 README = (ROOT / "sdk" / "README.md").read_text("utf-8")
 BLOCK = re.compile(r"(?ms)^```(python)?\n(.*?)^```$")
 
 
-def write_files(folder: Path) -> None:
-    """The files that it shows."""
+def type_lines(folder: Path, variables: Mapping[str, str], server: str) -> float:
+    """Write its files and type its lines, which must print what it shows; returns after how many seconds the first
+    flow has ended."""
     for language, text in BLOCK.findall(README):
         if language:
             name, _, content = text.removeprefix("# ").partition("\n")
             (folder / name).write_text(content)
+    environment, began, first_flow_s = dict(variables), time.monotonic(), 0.0
+    for command, expected in _commands():
+        typed, exported = command, ""
+        if command.startswith("export "):
+            exported, _, typed = command.removeprefix("export ").partition("=")
+            typed = f"echo {typed}"
+        elif command.startswith(("shoal-sdk", "python start")):  # the verbs of `shoal` are asked on the database
+            typed = f"SHOAL_SERVER={server} {command}"
+        done = subprocess.run(
+            ["bash", "-c", typed], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+        if exported:
+            environment[exported] = done.stdout.strip()
+        elif "pytest" not in command:
+            said, told = (re.sub(r"(?m)^run \d+ of", "run N of", each) for each in (done.stdout, "\n".join(expected)))
+            assert said.splitlines() == told.splitlines()
+        if "shoal-sdk run" in command:
+            first_flow_s = first_flow_s or time.monotonic() - began
+    assert first_flow_s
+    return first_flow_s
 
 
-def commands() -> Iterator[tuple[str, list[str]]]:
+def _commands() -> Iterator[tuple[str, list[str]]]:
     """Each line that it types, and what it says is printed then."""
     for language, text in BLOCK.findall(README):
         if not language and text.startswith("$ "):
@@ -33,9 +56,12 @@ def commands() -> Iterator[tuple[str, list[str]]]:
                 yield command, said
 
 
-def test_its_types_are_right(tmp_path: Path) -> None:
-    write_files(tmp_path)
-    files = sorted(path.name for path in tmp_path.iterdir())
+def test_its_lines_do_what_it_says_and_its_types_are_right(shoal: Shoal, tmp_path: Path) -> None:
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    type_lines(
+        tmp_path, {**os.environ, **shoal.cluster.environment, "PATH": path, "PYTHONPATH": str(tmp_path)}, shoal.url
+    )
+    files = [f"{name}.py" for name in ("flows", "start", "reports", "test_flows")]
     environment = {**os.environ, "MYPYPATH": str(ROOT / "sdk")}
     checked = {"typeCheckingMode": "strict", "include": files, "extraPaths": [str(ROOT / "sdk")]}
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(checked))  # pyright with a Node of its own in the wheel
