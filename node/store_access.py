@@ -40,9 +40,10 @@ class StoreAccess:
         found = await self.run(lambda store, _: store.mark())
         if found is not None:
             async with self._life.database.reading() as connection:
-                if await log_stores.is_ours(connection, found):
-                    await self._enter(found)
-                    return
+                is_ours = await log_stores.is_ours(connection, found)
+            if is_ours:  # no call holds a connection while it waits for another one: many may look at once
+                await self._enter(found)
+                return
         async with self._life.writing() as connection:
             row = await log_stores.enter(connection, self.place)
         if found is None and row.is_marked:  # perhaps by another worker just now

@@ -125,7 +125,7 @@ BEGIN
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON environment, data_source, schedule, workflow_draft TO %s', api);
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON resource_pool, pool_resource TO %s', api);
     EXECUTE format('GRANT INSERT, UPDATE ON project, workflow_definition, workflow_version, file_content, project_file TO %s', api);
-    EXECUTE format('GRANT DELETE ON project, workflow_definition, workflow_version, project_file TO %s', api);
+    EXECUTE format('GRANT DELETE ON project, workflow_definition, workflow_version, project_file, dataset_wait TO %s', api);
     EXECUTE format('GRANT INSERT ON version_file TO %s', api);
     -- The code of a new workflow is asked for before its row is written.
     EXECUTE format('GRANT USAGE ON SEQUENCE %s TO %s', pg_get_serial_sequence('workflow_definition', 'code'), api);

@@ -119,6 +119,33 @@ CREATE INDEX workflow_version_triggers ON workflow_version USING gin (triggers j
 -- Statement: whether any event starts anything.
 CREATE INDEX workflow_version_triggered ON workflow_version (workflow_code) WHERE triggers <> '[]';
 
+CREATE TABLE dataset_wait (
+    workflow_code bigint NOT NULL,
+    project       text NOT NULL,
+    datasets      jsonb NOT NULL CHECK (jsonb_typeof(datasets) = 'array'),
+    missing       jsonb NOT NULL CHECK (jsonb_typeof(missing) = 'array'),
+    updates       jsonb NOT NULL CHECK (jsonb_typeof(updates) = 'object'),
+    changed_at    timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+COMMENT ON TABLE dataset_wait IS 'Of triggers that wait for all of several datasets: which were updated since they last started their workflow.';
+COMMENT ON COLUMN dataset_wait.project IS 'That of the datasets.';
+COMMENT ON COLUMN dataset_wait.missing IS 'Those that were not; none = the last update has started the workflow.';
+COMMENT ON COLUMN dataset_wait.updates IS 'Dataset -> its newest update: workflow, run, task, attempt, schedule_time; and chain, how many runs triggered one another before it.';
+-- By a digest: the names may be longer than an entry of an index.
+CREATE UNIQUE INDEX dataset_wait_key ON dataset_wait (workflow_code, project, md5(datasets::text));
+
+-- A workflow that is changed waits no more for what its triggers no longer name; one that is deleted, for nothing.
+CREATE FUNCTION forget_dataset_waits() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM dataset_wait w WHERE w.workflow_code = OLD.code AND NOT EXISTS (
+        SELECT FROM workflow_definition d JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version
+        CROSS JOIN LATERAL jsonb_array_elements(v.triggers) AS t
+        WHERE d.code = OLD.code AND t -> 'datasets' = w.datasets AND coalesce(t ->> 'project', d.project) = w.project);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER workflow_definition_forgets_waits AFTER DELETE OR UPDATE OF version, project ON workflow_definition
+    FOR EACH ROW EXECUTE FUNCTION forget_dataset_waits();
+
 CREATE TABLE file_content (
     hash     text PRIMARY KEY,
     content  bytea NOT NULL CONSTRAINT file_content_size CHECK (octet_length(content) <= 2097152),

@@ -138,7 +138,7 @@ async def check(connection: AsyncConnection, project: str, name: str, spec: Work
     """
     problems = []
     for trigger in spec.triggers:
-        if trigger.dataset is None or trigger.project in (None, project):
+        if not (trigger.dataset or trigger.datasets) or trigger.project in (None, project):
             continue
         if not (await connection.execute(_HAS_PROJECT, {"project": trigger.project})).scalar_one():
             problems.append(f'triggers: there is no project "{trigger.project}" whose tasks could update a dataset')

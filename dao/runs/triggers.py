@@ -55,7 +55,9 @@ _AFTER_RUNS = text("""
     WHERE i.id = ANY(CAST(:ids AS bigint[])) AND NOT i.dry_run AND NOT d.is_trial
     ORDER BY i.id, starts.code
 """)
-# Attempts beyond the places that a command has for their number are counted as the last of these.
+# Attempts beyond the places that a command has for their number are counted as the last of these. What waits for all of
+# several datasets has a row with what it has heard of: whoever updates one of them waits for who updates another, so
+# that one of the two sees that nothing is missing. A row that misses nothing has started its workflow, and begins anew.
 _AFTER_UPDATES = text("""
     WITH told AS (
         UPDATE task_instance t SET updated_datasets = CAST(u.datasets AS jsonb)
@@ -65,28 +67,70 @@ _AFTER_UPDATES = text("""
         WHERE t.workflow_instance_id = u.run AND t.task_code = u.code AND t.attempt = u.attempt
           AND t.updated_datasets IS NULL                                        -- index: task_instance_attempt
         RETURNING t.workflow_instance_id AS run, t.task_code AS code, t.attempt, t.task_name, t.updated_datasets
-    )
-    SELECT starts.code,
-           concat_ws('/', told.run, told.code, least(told.attempt, 32767),
-                     CASE WHEN i.started_by ~ '/e' THEN substring(i.started_by FROM '/e([0-9]+)')::int ELSE 0 END + 1,
-                     'event') AS parent,
-           json_build_object('event', json_build_object(
-               'kind', 'dataset', 'project', d.project, 'datasets', starts.datasets, 'workflow', d.name,
-               'run', told.run::text, 'task', told.task_name, 'schedule_time', i.schedule_time)::text)::text AS params
-    FROM told JOIN workflow_instance i ON i.id = told.run JOIN workflow_definition d ON d.code = i.workflow_code
-    CROSS JOIN LATERAL (
-        SELECT l.code, json_agg(DISTINCT dataset.name) AS datasets
-        FROM jsonb_array_elements_text(told.updated_datasets) AS dataset (name)
+    ), known AS (
+        SELECT told.*, d.project, d.name AS workflow, i.schedule_time,
+               CASE WHEN i.started_by ~ '/e' THEN substring(i.started_by FROM '/e([0-9]+)')::int ELSE 0 END AS chain
+        FROM told JOIN workflow_instance i ON i.id = told.run JOIN workflow_definition d ON d.code = i.workflow_code
+        WHERE NOT d.is_trial
+    ), heard AS (
+        INSERT INTO dataset_wait AS w (workflow_code, project, datasets, missing, updates)
+        SELECT l.code, known.project, t -> 'datasets', (t -> 'datasets') - array_agg(dataset.name),
+               jsonb_object_agg(dataset.name, jsonb_build_object(
+                   'workflow', known.workflow, 'run', known.run::text, 'task', known.task_name,
+                   'attempt', known.attempt, 'schedule_time', known.schedule_time, 'chain', known.chain)
+                   ORDER BY known.run, known.code, known.attempt)
+        FROM known CROSS JOIN LATERAL jsonb_array_elements_text(known.updated_datasets) AS dataset (name)
         JOIN workflow_version v                                                -- index: workflow_version_triggers
-          ON v.triggers <> '[]' AND v.triggers @> jsonb_build_array(jsonb_build_object('dataset', dataset.name))
+          ON v.triggers <> '[]'
+          AND v.triggers @> jsonb_build_array(jsonb_build_object('datasets', jsonb_build_array(dataset.name)))
         JOIN workflow_definition l ON l.code = v.workflow_code AND l.version = v.version
         CROSS JOIN LATERAL jsonb_array_elements(v.triggers) AS t
         WHERE l.release_state = 'ONLINE'
-          AND t ->> 'dataset' = dataset.name AND coalesce(t ->> 'project', l.project) = d.project
-        GROUP BY l.code
-    ) AS starts
-    WHERE NOT d.is_trial
-    ORDER BY told.run, told.code, starts.code
+          AND t -> 'datasets' @> to_jsonb(dataset.name) AND coalesce(t ->> 'project', l.project) = known.project
+        GROUP BY l.code, known.project, t -> 'datasets'
+        ORDER BY l.code, known.project, md5((t -> 'datasets')::text)           -- all lock the rows in one order
+        ON CONFLICT (workflow_code, project, md5(datasets::text)) DO UPDATE SET
+            missing = CASE WHEN w.missing = '[]' THEN excluded.missing
+                           ELSE w.missing - ARRAY(SELECT jsonb_object_keys(excluded.updates)) END,
+            updates = CASE WHEN w.missing = '[]' THEN '{}' ELSE w.updates END || excluded.updates,
+            changed_at = clock_timestamp()
+        RETURNING w.*
+    ), starts AS (
+        SELECT starts.code, known.run, known.code AS task, known.attempt, known.chain, starts.datasets,
+               '{}'::jsonb AS updates
+        FROM known
+        CROSS JOIN LATERAL (
+            SELECT l.code, jsonb_agg(DISTINCT dataset.name) AS datasets
+            FROM jsonb_array_elements_text(known.updated_datasets) AS dataset (name)
+            JOIN workflow_version v                                            -- index: workflow_version_triggers
+              ON v.triggers <> '[]' AND v.triggers @> jsonb_build_array(jsonb_build_object('dataset', dataset.name))
+            JOIN workflow_definition l ON l.code = v.workflow_code AND l.version = v.version
+            CROSS JOIN LATERAL jsonb_array_elements(v.triggers) AS t
+            WHERE l.release_state = 'ONLINE'
+              AND t ->> 'dataset' = dataset.name AND coalesce(t ->> 'project', l.project) = known.project
+            GROUP BY l.code
+        ) AS starts
+        UNION ALL
+        SELECT heard.workflow_code, last.run, last.code, last.attempt, (
+                   SELECT min((value ->> 'chain')::int) FROM jsonb_each(heard.updates)
+               ), heard.datasets, jsonb_build_object('updates', heard.updates)
+        FROM heard
+        CROSS JOIN LATERAL (
+            SELECT known.run, known.code, known.attempt FROM known
+            WHERE known.project = heard.project AND EXISTS (
+                SELECT FROM jsonb_array_elements(known.updated_datasets) AS dataset WHERE heard.datasets @> dataset)
+            ORDER BY known.run DESC, known.code DESC, known.attempt DESC LIMIT 1
+        ) AS last
+        WHERE heard.missing = '[]'
+    )
+    SELECT starts.code,
+           concat_ws('/', starts.run, starts.task, least(starts.attempt, 32767), starts.chain + 1, 'event') AS parent,
+           json_build_object('event', (jsonb_build_object(
+               'kind', 'dataset', 'project', known.project, 'datasets', starts.datasets, 'workflow', known.workflow,
+               'run', known.run::text, 'task', known.task_name, 'schedule_time', known.schedule_time)
+               || starts.updates)::text)::text AS params
+    FROM starts JOIN known ON (known.run, known.code, known.attempt) = (starts.run, starts.task, starts.attempt)
+    ORDER BY starts.run, starts.task, starts.code, starts.datasets
 """)
 # Apart from what is found: an INSERT into `command` wakes all masters, even one of no rows.
 _ASK = text("""

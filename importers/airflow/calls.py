@@ -129,8 +129,10 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
                 sentence = "start what it starts by a webhook or a WAIT, or update it in a task"
                 reader.note(node.lineno, f'nothing watches "{asset.name}" here: {sentence}')
             return asset
-        case "AssetAny" | "AssetAll" if (found := Datasets.of(given)) is not None:
-            return replace(found, all_of_them=found.all_of_them and function.name == "AssetAll")
+        case "AssetAll" if (found := Datasets.of(given)) is not None:
+            return found
+        case "AssetAny" if (found := Datasets.any_of(given)) is not None:
+            return found
         case "DatasetOrTimeSchedule" | "AssetOrTimeSchedule" if isinstance(
             timetable := named.get("timetable", given[0] if given else None), Timetable
         ) and (found := Datasets.of(named.get("datasets", named.get("assets", given[1] if given[1:] else None)))):

@@ -106,11 +106,9 @@ def _typed(kind: str, given: Any, operators: Operators) -> Any:
         case (("asset" | "dataset"), dict()):
             return _dataset(given)
         case (("asset_any" | "dataset_any" | "asset_all" | "dataset_all"), {"objects": list(parts)}):
-            found = Datasets.of([value_of(each, operators) for each in parts])
             inner = [value_of(each, operators) for each in parts]
-            if found is not None:
-                waits = any(isinstance(each, Datasets) and each.all_of_them for each in inner)
-                return replace(found, all_of_them=waits or (kind.endswith("all") and len(found.names) > 1))
+            if found := Datasets.of(inner) if kind.endswith("all") else Datasets.any_of(inner):
+                return found
         case _ if kind in _ALIASES and isinstance(given, dict):
             return Unknown(f"the {kind} {given.get('name', given.get('uri'))}", NO_LINE)
     return Unknown(f"a value of the type {kind}", NO_LINE)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from importers.airflow.literals import operated
@@ -20,9 +19,8 @@ def result(reader: Reader, operator: ast.AST, left: Any, right: Any, node: Any) 
         note_arrows(reader, node, before, after)
         return _shifted(before, after, right)
     if isinstance(operator, ast.BitAnd | ast.BitOr) and (one := Datasets.of(left)) and (other := Datasets.of(right)):
-        either = Datasets.of([one, other])
-        is_or = isinstance(operator, ast.BitOr)
-        return replace(either, all_of_them=one.all_of_them or other.all_of_them) if either and is_or else either
+        combined = Datasets.any_of if isinstance(operator, ast.BitOr) else Datasets.of
+        return combined([one, other])
     if any(isinstance(each, Unknown | Operator | Dotted | Function | Group) for each in (left, right)):
         return Unknown(ast.unparse(node), node.lineno)
     try:

@@ -10,6 +10,7 @@ from zoneinfo import available_timezones
 from importers.airflow.dates import Step
 from importers.airflow.flow import Flow, shown
 from importers.airflow.values import Dag, Datasets, Timetable, Unknown
+from model.definitions.triggers import TRIGGERS_MAX, UPDATES_MAX
 from model.errors import Refused
 from model.time.cron import Cron
 
@@ -215,9 +216,13 @@ def _cron_of(every: timedelta, start: Any) -> str:
 
 
 def _by_datasets(flow: Flow, given: Datasets) -> None:
-    flow.fields["triggers"] = [{"dataset": name} for name in given.names]
-    if given.all_of_them:
-        sentence = (
-            "there it waits for all of several datasets, and here each of them starts it: keep the one that is last"
-        )
+    if len(given.conditions) > TRIGGERS_MAX or any(len(each) > UPDATES_MAX for each in given.conditions):
+        sentence = f"its condition on datasets has more than {TRIGGERS_MAX} parts; update a dataset for several of them"
         flow.about.todo("schedule", sentence)
+        return
+    flow.fields["triggers"] = [
+        {"dataset": each[0]} if len(each) == 1 else {"datasets": list(each)} for each in given.conditions
+    ]
+    if len(given.conditions) > 1 and any(len(each) > 1 for each in given.conditions):
+        sentence = "there a start forgets the updates of all its datasets, here each trigger only those that it names"
+        flow.about.changed("schedule", sentence)

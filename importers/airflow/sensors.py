@@ -13,6 +13,8 @@ from importers.airflow.templates import TEXT_OF_TIME, parameter_name
 from importers.airflow.values import Unknown
 from model.errors import Refused
 
+_NO_PATTERN = re.compile(r"[*?]|(?<!\$)\[")
+"""What a key would be a pattern by; `$[` is a time expression."""
 _SAMPLE = datetime(2026, 1, 15, 12, tzinfo=UTC)
 
 
@@ -127,18 +129,31 @@ def python(args: Args) -> None:
 
 
 def s3_key(args: Args) -> None:
-    if args.flag("wildcard_match") or args.flag("use_regex"):
-        raise Refused("it looks for a pattern; write a WAIT for s3")
+    """An object in the bucket of a data source, which has the keys of the connection too."""
+    if args.flag("use_regex"):
+        raise Refused("it looks for a regular expression; write a WAIT for s3 with a pattern")
+    line, about = args.operator.line, args.draft.about
     if args.has("check_fn"):
-        args.draft.about.todo("check_fn", f"line {args.operator.line}: look at what is there in the script")
-    looks = []
-    for key in args.texts("bucket_key"):
-        bucket, _, path = key.removeprefix("s3://").partition("/") if key.startswith("s3://") else ("", "", key)
-        bucket = bucket or args.text("bucket_name")
-        looks.append(f'aws s3api head-object --bucket "{in_quotes(bucket)}" --key "{in_quotes(path)}"')
-    args.draft.about.changed("aws_conn_id", "it looks by `aws` of the worker, with the worker's credentials")
+        about.todo("check_fn", f"line {line}: nothing looks at what is there; do so in a task after it")
+    key, *more = args.texts("bucket_key")
+    if more:
+        about.todo("bucket_key", f"line {line}: it waits for one key here; write a task for each of the others")
+    bucket, _, path = key.removeprefix("s3://").partition("/") if key.startswith("s3://") else ("", "", key)
+    bucket = bucket or args.text("bucket_name")
+    connection = (
+        "" if "aws_conn_id" in args.given and not args.has("aws_conn_id") else args.text("aws_conn_id", "aws_default")
+    )
+    source = f"{connection}_{bucket}"
+    if not connection or not bucket or "$" in source:
+        about.todo("aws_conn_id", f"line {line}: name a data source with the bucket, and keys that may read it")
+    else:
+        about.changed("aws_conn_id", f'the data source "{source}" has the bucket and the keys of the connection')
+    if not args.flag("wildcard_match"):
+        path = _NO_PATTERN.sub(r"[\g<0>]", path)
+    elif "*" in path:
+        about.changed("wildcard_match", "there * reaches beyond a slash, and here it does not")
     args.irrelevant("bucket_name", "aws_conn_id", "verify", "check_fn")
-    waits(args, {"script": "\n".join(f"{look} > /dev/null || exit 1" for look in looks) + "\n"})
+    waits(args, {"s3": {"datasource": source, "key": path}})
 
 
 def time(args: Args) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,27 +46,47 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Datasets:
-    """Datasets that start a DAG, beside a timetable if there is one; `all_of_them` if it waits for several."""
+    """Datasets that start a DAG, beside a timetable if there is one: when all of one of these were updated."""
 
-    names: tuple[str, ...]
-    all_of_them: bool
+    conditions: tuple[tuple[str, ...], ...]
     timetable: Timetable | None = None
 
     @staticmethod
     def of(given: Any) -> Datasets | None:
-        """Those of a value; a list of them waits for all. None for other values."""
+        """Those of a value; a list waits for all of its parts. None for other values."""
         match given:
             case Dataset(name):
-                return Datasets((name,), all_of_them=False)
+                return Datasets(((name,),))
             case Datasets():
                 return given
-            case list() | tuple():
-                parts = [Datasets.of(each) for each in given]
-                known = [each for each in parts if each is not None]
-                names = tuple(dict.fromkeys(name for each in known for name in each.names))
-                if len(known) == len(parts) and names:
-                    return Datasets(names, any(each.all_of_them for each in known) or len(names) > 1)
+            case list() | tuple() if parts := _parts(given):
+                together: tuple[tuple[str, ...], ...] = ((),)
+                for part in parts:
+                    together = _fewest((*one, *other) for one in together for other in part.conditions)
+                return Datasets(together) if len(together) <= _CONDITIONS_MAX else None
         return None
+
+    @staticmethod
+    def any_of(given: Sequence[Any]) -> Datasets | None:
+        """As `of`; one of the parts is enough."""
+        parts = _parts(given)
+        return Datasets(_fewest(each for part in parts for each in part.conditions)) if parts else None
+
+
+_CONDITIONS_MAX = 100
+
+
+def _parts(given: Sequence[Any]) -> list[Datasets]:
+    """Those of the values; empty if one has none."""
+    parts = [Datasets.of(each) for each in given]
+    known = [each for each in parts if each is not None]
+    return known if len(known) == len(parts) else []
+
+
+def _fewest(conditions: Iterable[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
+    """Without what is there twice, and what waits for more than another one."""
+    once = {frozenset(each): tuple(dict.fromkeys(each)) for each in conditions}
+    return tuple(names for each, names in once.items() if not any(other < each for other in once))
 
 
 @dataclass(frozen=True)

@@ -17,14 +17,15 @@ EVENT = "event"
 
 
 class TriggerSpec(BaseModel):
-    """One event: a run of a `workflow` ends in one of `states`, or a task updates a `dataset`, in the `project` of the
-    workflow that it starts, unless it names another. Or a webhook comes that is signed with the SECRET parameter
-    `webhook` (`model/runs/webhooks.py`)."""
+    """One event: a run of a `workflow` ends in one of `states`, or a task updates a `dataset`, or tasks have updated
+    all `datasets` since they last did, in the `project` of the workflow that it starts, unless it names another. Or a
+    webhook comes that is signed with the SECRET parameter `webhook` (`model/runs/webhooks.py`)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     workflow: Name | None = None
     dataset: Name | None = None
+    datasets: Annotated[tuple[Name, ...], Field(max_length=UPDATES_MAX)] = ()
     webhook: Name | None = None
     project: Name | None = None
     states: tuple[TriggeringEnd, ...] = (TriggeringEnd.SUCCESS,)
@@ -34,6 +35,8 @@ class TriggerSpec(BaseModel):
         if self.webhook is not None:
             return f'a webhook signed with "{self.webhook}"'
         what = f'dataset "{self.dataset}"' if self.dataset is not None else f'workflow "{self.workflow}"'
+        if self.datasets:
+            what = "all of the datasets " + ", ".join(f'"{name}"' for name in self.datasets)
         return what if self.project is None else f'{what} of project "{self.project}"'
 
 
@@ -43,14 +46,20 @@ Triggers = Annotated[tuple[TriggerSpec, ...], Field(max_length=TRIGGERS_MAX)]
 def unfit_trigger(triggers: Sequence[TriggerSpec]) -> str | None:
     """What is wrong with these, as a sentence; None if nothing is."""
     for place, trigger in enumerate(triggers):
-        if [trigger.workflow, trigger.dataset, trigger.webhook].count(None) != 2:
+        named = (trigger.workflow, trigger.dataset, trigger.datasets or None, trigger.webhook)
+        if named.count(None) != len(named) - 1:
             return (
-                "each trigger names either a workflow, a dataset or a webhook; write - workflow: NAME, - dataset: NAME "
-                "or - webhook: SECRET"
+                "each trigger names either a workflow, a dataset, datasets or a webhook; write - workflow: NAME, "
+                "- dataset: NAME, - datasets: [NAME, NAME] or - webhook: SECRET"
             )
+        if trigger.datasets and (len(trigger.datasets) < 2 or len(set(trigger.datasets)) < len(trigger.datasets)):
+            return f"{trigger.words} are not several different ones; name each once, or write - dataset: NAME"
+        alone = [each.dataset for each in triggers if each.project == trigger.project and each.dataset is not None]
+        if twice := next((name for name in trigger.datasets if name in alone), None):
+            return f'each update of dataset "{twice}" starts it, so {trigger.words} need not wait for it; remove one'
         # The API writes the default too, and reads what it wrote.
         if trigger.workflow is None and trigger.states != (TriggeringEnd.SUCCESS,):
-            return f"states are those of runs, and {trigger.words} has none; remove them"
+            return f"states are those of runs, and the trigger of {trigger.words} has none; remove them"
         if trigger.webhook is not None and trigger.project is not None:
             return f"{trigger.words} is sent to this workflow, in no project; remove project"
         if not trigger.states:

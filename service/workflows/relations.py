@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dao.definitions import references
+from dao.definitions import dataset_waits, references
+from dao.definitions.dataset_waits import DatasetWait
 from dao.definitions.references import Relation
 from model.accounts.rights import Right
 from service.call import Call
@@ -51,6 +52,32 @@ class RelationAnswer(Answer):
         )
 
 
+class UpdateAnswer(Answer):
+    """The newest update of a dataset."""
+
+    dataset: str
+    run: Id
+    task: str
+
+
+class DatasetWaitAnswer(Answer):
+    """Datasets that start a workflow when tasks have updated all of them since they last did."""
+
+    project: str
+    datasets: Sequence[str]
+    missing: Annotated[Sequence[str], Field(description="those that were not updated since then")]
+    updates: Sequence[UpdateAnswer]
+
+    @classmethod
+    def of(cls, wait: DatasetWait) -> DatasetWaitAnswer:
+        updates = [
+            UpdateAnswer(dataset=name, run=wait.updates[name]["run"], task=wait.updates[name]["task"])
+            for name in wait.datasets
+            if name in wait.updates
+        ]
+        return cls(project=wait.project, datasets=wait.datasets, missing=wait.missing, updates=updates)
+
+
 class RelationsOfWorkflow(Answer):
     """What a workflow has to do with others; without those that the caller may not see."""
 
@@ -58,6 +85,9 @@ class RelationsOfWorkflow(Answer):
     started_by: Sequence[RelationAnswer]
     waits_for: Sequence[RelationAnswer]
     feeds: Annotated[Sequence[RelationAnswer], Field(description="workflows that wait for this one")]
+    dataset_waits: Annotated[
+        Sequence[DatasetWaitAnswer], Field(description="its triggers that wait for all of several datasets")
+    ]
 
 
 @operation("GET", "/workflow-relations", Right.VIEW, "workflow-definitions")
@@ -76,7 +106,9 @@ async def get_workflow_relations(call: Call, code: Id) -> RelationsOfWorkflow:
     """Show which workflows a workflow starts or waits for, and which start it or wait for it."""
     async with call.reading() as connection:
         head = await permitted_head(call, connection, code)
-    found = await _relations(call, call.visible())
+        waits = await dataset_waits.of_workflow(connection, head.code)
+    visible = call.visible()
+    found = await _relations(call, visible)
     own = [each for each in found if each.code == head.code]
     others = [each for each in found if each.named_code == head.code]
     return RelationsOfWorkflow(
@@ -84,6 +116,7 @@ async def get_workflow_relations(call: Call, code: Id) -> RelationsOfWorkflow:
         started_by=[RelationAnswer.of(each) for each in others if each.runs],
         waits_for=[RelationAnswer.of(each) for each in own if not each.runs],
         feeds=[RelationAnswer.of(each) for each in others if not each.runs],
+        dataset_waits=[DatasetWaitAnswer.of(each) for each in waits if visible is None or each.project in visible],
     )
 
 

@@ -15,6 +15,7 @@ from service.words import counted
 from service.workflows import apply_operations as applying
 from service.workflows import apply_transaction, listing, requests, workflow_warnings
 from service.workflows import content as workflow_content
+from service.workflows.relations import get_workflow_relations
 from service.workflows.typed_names import typed
 from shoal import workflow_files
 from shoal.cli import imports, workflow_folders, workflow_release, workflow_versions
@@ -122,6 +123,8 @@ async def show(
             if version is None
             else client.ask(workflow_content.get_workflow_version, code, version)
         )
+        together = head.is_current and any(trigger.datasets for trigger in head.spec.triggers)
+        waits = (await client.ask(get_workflow_relations, code)).dataset_waits if together and not call.as_json else ()
     spec = head.spec
     if call.as_json:
         fields = answer_fields(head)
@@ -141,6 +144,10 @@ async def show(
     for trigger in spec.triggers:
         address = f": POST /api/v1{PATH.format(code=head.code)}" if trigger.webhook is not None else ""
         say(f"Starts after {trigger.words}{address}")
+    for wait in waits:
+        missing = ", ".join(f'"{name}"' for name in wait.missing)
+        updated = "".join(f'; run {each.run} has updated "{each.dataset}"' for each in wait.updates)
+        say(f"  waits for {missing}{updated}")
     print_globals(spec)
     needs = [Column("NEEDS", [_needs(task.resources) for task in spec.tasks], keep=2)]
     table(

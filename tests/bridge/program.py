@@ -24,7 +24,7 @@ T = TypeVar("T")
 CODES = (1, 2, 3, 4)
 """The workflows: 1 and 2 are parallel, 3 and 4 serial."""
 TRIGGERS: dict[int, list[dict[str, Any]]] = {
-    2: [{"workflow": "w1"}, {"dataset": "d"}],
+    2: [{"workflow": "w1"}, {"dataset": "d"}, {"datasets": ["f", "e"]}],
     4: [{"workflow": "w1", "states": ["FAILURE", "STOP"]}, {"workflow": "w3"}, {"dataset": "d"}, {"dataset": "e"}],
 }
 """Those of workflows, as definitions say them."""

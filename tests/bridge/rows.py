@@ -50,7 +50,7 @@ _OF_ONE_STORE = (
 
 TABLES = (
     *("node", "node_beat", "command", "command_history", "error_command", "workflow_instance", "task_instance"),
-    *("task_event", "schedule", "stream_restart", "pool_resource", "pool_line"),
+    *("task_event", "schedule", "stream_restart", "pool_resource", "pool_line", "dataset_wait"),
 )
 SEQUENCES = {
     "node": "nodes",
@@ -133,12 +133,13 @@ def _names(value: Any) -> Sequence[str]:
 
 
 def _params(text: Any) -> object:
-    """Without the time of the run that an event is of."""
+    """Without the times of the runs that an event is of."""
     if not isinstance(text, str) or '"event"' not in text:
         return text
     values = json.loads(text)
     event = json.loads(values["event"])
-    event.pop("schedule_time", None)
+    for told in (event, *event.get("updates", {}).values()):
+        told.pop("schedule_time", None)
     return {**values, "event": event}
 
 
@@ -205,6 +206,8 @@ def _id(name: str, row: Mapping[str, Any]) -> Any:
             return row["name"]
         case "pool_line":
             return row["pool_name"], row["task_instance_id"]
+        case "dataset_wait":
+            return row["workflow_code"], row["project"], tuple(row["datasets"])
     return next(row[key] for key in ("id", "node_id", "command_id") if key in row)
 
 
@@ -268,6 +271,12 @@ def _resource(row: Mapping[str, Any], moments: Moments) -> Told:
     return {"holder": row["task_instance_id"], "worker_id": row["worker_id"], "free_since": moments.of(since)}
 
 
+def _wait(row: Mapping[str, Any], _: Moments) -> Told:
+    for told in row["updates"].values():
+        told.pop("schedule_time", None)
+    return _picked(row, ("missing", "updates"))
+
+
 _READ: Mapping[str, Callable[[Mapping[str, Any], Moments], Told]] = {
     "node": lambda row, _: _picked(row, ("incarnation", "kind", "address", "state")),
     "node_beat": lambda row, moments: {
@@ -285,6 +294,7 @@ _READ: Mapping[str, Callable[[Mapping[str, Any], Moments], Told]] = {
     "stream_restart": _restart,
     "pool_resource": _resource,
     "pool_line": lambda row, _: _picked(row, (*_PLACE, "needed", "needs")),
+    "dataset_wait": _wait,
 }
 
 
@@ -296,7 +306,7 @@ def of_model(tx: Transaction, moments: Moments) -> Rows:
     server, rows = tx.server, Rows()
     for table in (
         *(server.nodes, server.beats, server.commands, server.history, server.instances, server.tasks, server.events),
-        *(server.schedules, server.stream_restarts, server.resources),
+        *(server.schedules, server.stream_restarts, server.resources, server.dataset_waits),
     ):
         for row, each in tx.scan(table.rows):
             told = moments.read.get(each)
@@ -374,6 +384,7 @@ _SHOW: Mapping[str, Callable[[Values, Moments], Told]] = {
     "schedule": _model_schedule,
     "stream_restart": _model_restart,
     "pool_resource": _model_resource,
+    "dataset_wait": lambda each, _: _shown(each, ("missing", "updates")),
 }
 
 

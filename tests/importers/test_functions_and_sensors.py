@@ -77,15 +77,35 @@ def test_a_sensor_by_function_looks_again_only_if_it_is_not_satisfied(body: str,
     assert done.returncode == code
 
 
-def test_a_sensor_for_objects_looks_by_the_program_of_its_worker() -> None:
-    found = in_dag(
-        "S3KeySensor(task_id='a', bucket_key=['s3://b/x/{{ ds }}.csv', 'y'], bucket_name='c', mode='reschedule')",
-        before="from airflow.providers.amazon.aws.sensors.s3 import S3KeySensor",
-    )
-    assert tasks(found)["a"].params["for"]["script"] == (
-        'aws s3api head-object --bucket "b" --key "x/$[interval_start(yyyy-MM-dd)].csv" > /dev/null || exit 1\n'
-        'aws s3api head-object --bucket "c" --key "y" > /dev/null || exit 1\n'
-    )
+S3 = "from airflow.providers.amazon.aws.sensors.s3 import S3KeySensor"
+
+
+@every(
+    ("given", "datasource", "key"),
+    [
+        ("'s3://b/x/{{ ds }}.csv'", "aws_default_b", "x/$[interval_start(yyyy-MM-dd)].csv"),
+        ("'x[1]*.csv', bucket_name='b', aws_conn_id='lake'", "lake_b", "x[[]1][*].csv"),
+        ("'x[1]*.csv', bucket_name='b', aws_conn_id='lake', wildcard_match=True", "lake_b", "x[1]*.csv"),
+    ],
+)
+def test_a_sensor_for_an_object_waits_for_it(given: str, datasource: str, key: str) -> None:
+    found = in_dag(f"S3KeySensor(task_id='a', bucket_key={given}, mode='reschedule')", before=S3)
+    assert tasks(found)["a"].params["for"] == {"s3": {"datasource": datasource, "key": key}}
+    assert said(found, Grade.TODO) == []
+
+
+@every(
+    ("given", "todo"),
+    [
+        ("['s3://b/x', 's3://b/y']", "write a task for each of the others"),
+        ("'x', bucket_name='b', aws_conn_id=None", "name a data source with the bucket"),
+        ("'x', bucket_name='{{ var.value.bucket }}'", "name a data source with the bucket"),
+        ("'s3://b/x', check_fn=secret", "do so in a task after it"),
+    ],
+)
+def test_what_of_a_sensor_for_objects_has_no_name_is_to_be_done(given: str, todo: str) -> None:
+    found = in_dag(f"S3KeySensor(task_id='a', bucket_key={given})", before=S3)
+    assert any("line " in each and todo in each for each in said(found, Grade.TODO))
 
 
 def test_other_sensors_and_branches_by_time() -> None:

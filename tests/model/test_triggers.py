@@ -29,19 +29,29 @@ def test_a_trigger_names_a_workflow_or_a_dataset() -> None:
 
 
 def test_what_is_written_as_json_with_all_defaults_is_read_again() -> None:
-    spec = parse([{"dataset": "a"}, {"webhook": "b"}, {"workflow": "c"}])
+    elsewhere = {"datasets": ["a", "b"], "project": "p"}
+    spec = parse([{"dataset": "a"}, {"webhook": "b"}, {"workflow": "c"}, elsewhere])
     assert WorkflowSpec.model_validate_json(spec.model_dump_json()) == spec
 
 
 @every(
     ("triggers", "said"),
     [
-        ([{}], "each trigger names either a workflow, a dataset or a webhook"),
-        ([{"workflow": "a", "dataset": "b"}], "each trigger names either a workflow, a dataset or a webhook"),
-        ([{"webhook": "a", "dataset": "b"}], "each trigger names either a workflow, a dataset or a webhook"),
+        ([{}], "each trigger names either a workflow, a dataset, datasets or a webhook"),
+        ([{"workflow": "a", "dataset": "b"}], "each trigger names either a workflow, a dataset, datasets or a webhook"),
+        ([{"webhook": "a", "dataset": "b"}], "each trigger names either a workflow, a dataset, datasets or a webhook"),
         ([{"webhook": "a", "project": "b"}], 'a webhook signed with "a" is sent to this workflow'),
         ([{"webhook": "a", "states": ["STOP"]}], 'a webhook signed with "a" has none'),
-        ([{"dataset": "b", "states": ["STOP"]}], 'states are those of runs, and dataset "b" has none; remove them'),
+        (
+            [{"dataset": "b", "states": ["STOP"]}],
+            'states are those of runs, and the trigger of dataset "b" has none; rem',
+        ),
+        ([{"dataset": "a", "datasets": ["b", "c"]}], "each trigger names either a workflow, a dataset, datasets or"),
+        ([{"datasets": []}], "each trigger names either a workflow, a dataset, datasets or a webhook"),
+        ([{"datasets": ["a"]}], 'all of the datasets "a" are not several different ones'),
+        ([{"datasets": ["a", "b", "a"]}], 'all of the datasets "a", "b", "a" are not several different ones'),
+        ([{"datasets": ["a", "b"]}, {"dataset": "b"}], 'each update of dataset "b" starts it, so all of the datasets'),
+        ([{"datasets": ["a", "b"], "states": ["STOP"]}], 'datasets "a", "b" has none; remove them'),
         ([{"workflow": "a"}, {"workflow": "a"}], 'two triggers wait for workflow "a"; one is enough'),
         ([{"workflow": "a", "states": ["PAUSE"]}], "input should be 'SUCCESS', 'FAILURE' or 'STOP'"),
         ([{"workflow": "a", "states": []}], "waits for no state"),

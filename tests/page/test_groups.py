@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 from playwright.sync_api import expect
 
@@ -39,7 +41,7 @@ def test_a_group_has_a_frame_on_both_canvases(open_page: OpenPage, runs: list[st
         if address is not None:
             page.goto(page.url.split("/workflows")[0] + address)
         frame = page.locator(".group-frame")
-        expect(frame).to_have_text("extract")
+        expect(page.locator(".group-name")).to_have_text("extract")
         outer = frame.bounding_box()
         inner = [
             page.locator(".react-flow__node", has_text=name).bounding_box() for name in ("orders", "users", "load")
@@ -55,6 +57,35 @@ def test_a_group_has_a_frame_on_both_canvases(open_page: OpenPage, runs: list[st
         ]
         assert inside == [True, True, False]
         assert violations(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_group_folds_to_one_node_and_unfolds_by_mouse_and_keys(
+    open_page: OpenPage, runs: list[str], scheme: Literal["light", "dark"]
+) -> None:
+    page = open_page("/workflows/default/grouped", color_scheme=scheme)
+    nodes, arrows = page.locator(".react-flow__node"), page.locator(".react-flow__edge")
+    frame = page.get_by_role("button", name="extract", expanded=True)
+    folded = page.get_by_role("button", name="extract", expanded=False)
+    for address, says in ((None, "2 tasks"), (f"/runs/{runs[0]}", "2 of 2")):
+        if address is not None:
+            page.goto(page.url.split("/workflows")[0] + address)
+        expect(nodes).to_have_count(3)
+        frame.click()
+        expect(nodes).to_have_count(2)
+        expect(arrows).to_have_count(1)
+        expect(folded).to_contain_text(says)
+        expect(folded).to_be_focused()
+        assert violations(page) == []
+        page.keyboard.press("Enter")
+        expect(nodes).to_have_count(3)
+        expect(arrows).to_have_count(2)
+        expect(frame).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(folded).to_be_focused()
+    expect(folded.get_by_role("img")).to_have_attribute("aria-label", "2 Succeeded")
+    page.reload()
+    expect(nodes).to_have_count(3)
 
 
 def test_the_arrow_keys_choose_one_of_the_last_runs(open_page: OpenPage, runs: list[str]) -> None:

@@ -244,3 +244,15 @@ def test_the_settings_of_a_workflow_say_where_its_webhook_is(open_page: OpenPage
     page = open_page("/workflows/default/hooked?tab=settings", viewport=PHONE)
     expect(page.get_by_text(f"POST {running.url}/api/v1/workflow-definitions/{code}/webhook")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_settings_say_which_of_several_datasets_are_missing(open_page: OpenPage, running: RunningShoal) -> None:
+    running.apply("fill_orders.yaml", "name: fill_orders\ntasks: [{name: load, type: FAKE, updates: [orders]}]\n")
+    both = "name: both\ntriggers: [{datasets: [orders, items]}]\ntasks: [{name: add_up, type: FAKE}]\n"
+    running.apply("both.yaml", both)
+    running.shoal("run", "fill_orders", "--wait")
+    page = open_page("/workflows/default/both?tab=settings")
+    relations = page.locator(".facts", has_text="is started when all are updated")
+    expect(relations).to_contain_text("items (missing)")
+    relations.get_by_role("link", name="(updated)").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("fill_orders")

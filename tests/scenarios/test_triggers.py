@@ -94,6 +94,65 @@ async def test_a_success_that_updates_a_dataset_starts_what_waits_for_it_once(en
     await triggered(engine, both, 2)
 
 
+async def update(engine: Engine, dataset: str, state: str = "SUCCESS", **task: Any) -> int:
+    """A run that updates a dataset, if it succeeds."""
+    load = {"name": "load", "updates": [dataset], **task}
+    if state != "SUCCESS":
+        load["params"] = {"fail_attempts": 1}
+    run = await engine.begin(engine.define(load))
+    assert await engine.end(run) == state
+    return run
+
+
+async def test_a_workflow_may_wait_for_all_of_several_datasets(engine: Engine) -> None:
+    one, other, name = (f"{each} {engine.next_code()}" for each in ("orders", "items", "totals"))
+    all_ = engine.define({"name": "a"}, name=name, triggers=[{"datasets": [one, other]}])
+    shell = CommandLine.at(engine.cluster.environment["SHOAL_DATABASE_URL"])
+    assert f'Starts after all of the datasets "{one}", "{other}"' in (await shell("workflow", "show", name)).out
+    await update(engine, one)
+    newest = await update(engine, one)
+    await update(engine, other, "FAILURE")
+    page = (await shell("workflow", "show", name)).out
+    assert f'waits for "{other}"; run {newest} has updated "{one}"' in page
+    assert count(engine, all_) == 0
+    last = await update(engine, other)
+    run = await triggered(engine, all_)
+    known = event(engine, run)
+    assert known.pop("schedule_time")
+    updates = known.pop("updates")
+    assert known == {
+        **{"kind": "dataset", "project": "default", "datasets": [one, other], "run": str(last), "task": "load"},
+        "workflow": known["workflow"],
+    }
+    assert {dataset: each["run"] for dataset, each in updates.items()} == {one: str(newest), other: str(last)}
+    assert f"run {last}, task load" in (await shell("show", str(run))).out
+    await update(engine, other)
+    assert count(engine, all_) == 1
+    await update(engine, one)
+    await triggered(engine, all_, 2)
+
+
+async def test_a_condition_that_is_changed_begins_anew(engine: Engine) -> None:
+    one, other = f"orders {engine.next_code()}", f"items {engine.next_code()}"
+    all_ = engine.define({"name": "a"}, triggers=[{"datasets": [one, other]}])
+    await update(engine, one)
+    waits = "SELECT count(*) FROM dataset_wait WHERE workflow_code = %s"
+    assert engine.cluster.one(waits, all_) == 1
+    engine.cluster.rows("UPDATE workflow_definition SET version = version WHERE code = %s", all_)
+    assert engine.cluster.one(waits, all_) == 1
+    engine.cluster.rows(
+        "INSERT INTO workflow_version (workflow_code, version, spec) VALUES (%s, 2, %s)",
+        all_,
+        json.dumps({"tasks": [{"name": "a", "type": "FAKE"}], "triggers": [{"datasets": [one, other, "more"]}]}),
+    )
+    engine.cluster.rows("UPDATE workflow_definition SET version = 2 WHERE code = %s", all_)
+    assert engine.cluster.one(waits, all_) == 0
+    await update(engine, other)
+    assert count(engine, all_) == 0
+    engine.cluster.rows("DELETE FROM workflow_definition WHERE code = %s", all_)
+    assert engine.cluster.one(waits, all_) == 0
+
+
 async def test_both_runs_say_what_triggered_what(engine: Engine) -> None:
     name, dataset = f"source {engine.next_code()}", f"orders {engine.next_code()}"
     source = engine.define({**LOAD, "updates": [dataset]}, name=name)
@@ -153,3 +212,31 @@ async def test_masters_that_are_killed_start_each_triggered_run_once(fresh: Engi
     assert [fresh.cluster.one(runs, each) for each in (first, second, third)] == [40, 40, 40]
     sources = "SELECT count(DISTINCT split_part(started_by, '/', 1)) FROM workflow_instance WHERE workflow_code = %s"
     assert [fresh.cluster.one(sources, each) for each in (second, third)] == [40, 40]
+
+
+async def test_masters_that_are_killed_count_each_update_of_several_datasets_once(fresh: Engine) -> None:
+    """Of updates that come faster than the other dataset's the newest counts; none is in two starts."""
+    await fresh.cluster.worker()
+    sources = [fresh.define({"name": "a", "updates": [each]}, {"name": "b", "after": ["a"]}) for each in "xy"]
+    both = fresh.define({"name": "a"}, triggers=[{"datasets": ["x", "y"]}])
+    masters = [await fresh.cluster.master() for _ in range(2)]
+    commands = [fresh.ask("START_PROCESS", sources[number % 2]) for number in range(60)]
+    for _ in range(4):
+        await asyncio.sleep(0.15)
+        masters.pop(0).signal(signal.SIGKILL)
+        masters.append(await fresh.cluster.master())
+    for command in commands:
+        run = await fresh.done(command)
+        assert run is not None
+        assert await fresh.end(run) == "SUCCESS"
+    idle = """SELECT (SELECT count(*) FROM command) + (SELECT count(*) FROM workflow_instance WHERE ended_at IS NULL)"""
+    await eventually(lambda: fresh.cluster.one(idle), until=0, within_s=WITHIN_S)
+    runs = [run for (run,) in fresh.cluster.rows("SELECT id FROM workflow_instance WHERE workflow_code = %s", both)]
+    used = [(dataset, each["run"]) for run in runs for dataset, each in event(fresh, run)["updates"].items()]
+    assert runs
+    assert len(used) == len(set(used)) == 2 * len(runs)
+    ((missing, updates),) = fresh.cluster.rows("SELECT missing, updates FROM dataset_wait")
+    left = {dataset for dataset in updates if missing}
+    assert left | set(missing) == ({"x", "y"} if missing else set())
+    newest = {each: max(int(run) for dataset, run in used if dataset == each) for each in "xy"}
+    assert all(each not in left or int(updates[each]["run"]) != newest[each] for each in "xy")

@@ -341,7 +341,7 @@ def _triggered(code: int) -> dict[str, Any]:
     first, second, *_ = (f"w{each}" for each in TRIGGERING)
     triggers: list[list[dict[str, Any]]] = [
         [{"workflow": first}],
-        [{"workflow": first, "states": ["FAILURE", "STOP"]}, {"workflow": second}],
+        [{"workflow": first, "states": ["FAILURE", "STOP"]}, {"workflow": second}, {"datasets": ["d1", "d0"]}],
         [{"dataset": "d0"}],
         [{"dataset": "d1"}, {"dataset": "d0"}, {"workflow": f"w{TRIGGERED[0]}"}],
     ]

@@ -112,6 +112,7 @@ class Server:
         self.definitions = Table("workflow_definition")
         self.triggers: Mapping[int, Sequence[TriggerSpec]] = {}
         """Of the workflows that have some."""
+        self.dataset_waits = Table("dataset_wait")
         self.stream_restarts = Table("stream_restart")
         self.stream_lock = Row(Table("advisory locks"), "streams")
         self.duties = Table("duty")

@@ -52,9 +52,21 @@ def unheard(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(triggers, "after_runs", lambda *_: None)
 
 
+def begun_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if what waits for several datasets forgot of which it has heard."""
+    heard = triggers.heard
+
+    def forgetful(tx: Transaction, known: Any) -> Any:
+        for row, _ in tx.scan(tx.server.dataset_waits.rows):
+            tx.update(row, missing=[])
+        return heard(tx, known)
+
+    monkeypatch.setattr(triggers, "heard", forgetful)
+
+
 @pytest.mark.long
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("wrong", [forgotten, told_again, unheard])
+@pytest.mark.parametrize("wrong", [forgotten, told_again, unheard, begun_anew])
 def test_an_event_that_is_lost_or_told_twice_is_seen(
     monkeypatch: pytest.MonkeyPatch, wrong: Callable[[pytest.MonkeyPatch], None]
 ) -> None:

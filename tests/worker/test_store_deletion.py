@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from dao.postgres.database import CONNECTIONS_MAX
 from logstore.calls import StoreCalls
 from logstore.folder import FolderStore
 from model.errors import Unavailable
@@ -131,6 +132,14 @@ async def test_two_workers_that_begin_at_once_agree_on_the_mark(life: Life, fold
     assert await Scene(life.database).sql("SELECT mark::text FROM log_store") == [
         (folder / "shoal-log-store").read_text().strip()
     ]
+
+
+async def test_many_look_at_the_mark_at_once_and_none_waits_for_another_with_a_connection(
+    life: Life, store: StoreAccess
+) -> None:
+    """As tasks do that give large values: more of them than there are connections."""
+    async with asyncio.timeout(5):
+        await asyncio.gather(*(store.verify() for _ in range(8 * CONNECTIONS_MAX)))
 
 
 async def test_a_folder_under_another_name_is_the_same_store(

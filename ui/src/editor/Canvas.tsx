@@ -12,7 +12,9 @@ import {
 import "@xyflow/react/dist/base.css";
 import { type DragEvent, type ReactNode, useCallback, useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
+import type { Folding } from "@/graph/folding";
 import { GroupFrames } from "@/graph/GroupFrames";
+import { FoldedNode } from "./FoldedNode";
 import { type CanvasNode, taskOf } from "./flow";
 import { NODE } from "./model/places";
 import type { Edge, Place } from "./model/read";
@@ -21,7 +23,7 @@ import { NoteNode } from "./NoteNode";
 import { DRAGGED } from "./Palette";
 import { TaskNode, type TaskNodeType } from "./TaskNode";
 
-const nodeTypes = { task: TaskNode, note: NoteNode };
+const nodeTypes = { task: TaskNode, note: NoteNode, folded: FoldedNode };
 const MANY = 150;
 // React Flow subscribes again whenever the list of keys is a new one, and a key pressed in that moment is lost.
 const DELETE = ["Delete", "Backspace"];
@@ -44,6 +46,8 @@ interface Props {
   arrows: FlowEdge[];
   edges: Edge[];
   isFixed: boolean;
+  /** Where groups can be folded. */
+  folding?: Folding;
   onReady?: (flow: ReactFlowInstance<CanvasNode, FlowEdge>) => void;
   onSelect?: (ids: string[]) => void;
   onMoved?: (places: Record<string, Place>) => void;
@@ -131,7 +135,7 @@ export function Canvas(props: Props) {
       }}
     >
       <Background variant={BackgroundVariant.Dots} gap={20} size={1.5} color="var(--line-strong)" />
-      <GroupFrames of={nodes.flatMap((node) => (node.type === "task" ? memberOf(node) : []))} />
+      <GroupFrames of={nodes.flatMap((node) => (node.type === "task" ? memberOf(node) : []))} folding={props.folding} />
       {props.children}
     </ReactFlow>
   );

@@ -1,11 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
+import { useFolding } from "@/graph/folding";
 import { Skeleton } from "@/parts/Answer";
 import { sayFailure } from "@/parts/notices";
 import { Canvas } from "./Canvas";
 import { CanvasTools } from "./CanvasTools";
-import { arrowsOf, arrowWords, nodesOf, type Words } from "./flow";
+import { arrowsOf, arrowWords, foldedArrows, nodesOf, type Words } from "./flow";
 import { draw } from "./model/cases";
 import { changeNote } from "./model/notes";
 import { NODE } from "./model/places";
@@ -40,6 +41,7 @@ export function CanvasSection(props: Props) {
     [types.data],
   );
   const { edit } = editing;
+  const folding = useFolding(`editor of ${graph.fields.name}`);
   const nodes = useMemo(
     () =>
       nodesOf({
@@ -50,12 +52,16 @@ export function CanvasSection(props: Props) {
         selected: new Set(selected),
         isFixed,
         words,
+        folding,
         onText: (at, text) => edit((whole) => changeNote(whole, at, { text })),
         onSize: (at, w, h) => edit((whole) => changeNote(whole, at, { w, h })),
       }),
-    [graph, places, problems, inMaster, selected, isFixed, words, edit],
+    [graph, places, problems, inMaster, selected, isFixed, words, folding, edit],
   );
-  const arrows = useMemo(() => arrowsOf(graph.edges, words, isFixed), [graph.edges, words, isFixed]);
+  const arrows = useMemo(
+    () => foldedArrows(arrowsOf(graph.edges, words, isFixed), graph.tasks, folding.folded),
+    [graph.edges, graph.tasks, words, isFixed, folding],
+  );
   return (
     <section className="canvas-place" aria-label={t("canvas")}>
       {fault !== null && (
@@ -72,6 +78,7 @@ export function CanvasSection(props: Props) {
           arrows={arrows}
           edges={graph.edges}
           isFixed={isFixed}
+          folding={folding}
           onReady={acts.setFlow}
           onSelect={onSelect}
           onMoved={acts.move}

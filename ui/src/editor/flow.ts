@@ -2,6 +2,8 @@
 import { type Edge as FlowEdge, MarkerType } from "@xyflow/react";
 import type { TFunction } from "i18next";
 import type { Shape } from "@/graph/arrange";
+import { type Folding, foldedId } from "@/graph/folding";
+import type { FoldedNodeType } from "./FoldedNode";
 import { type Change, edgeKey } from "./model/compare";
 import { NODE } from "./model/places";
 import type { Problem } from "./model/problems";
@@ -9,7 +11,7 @@ import type { Branch, Edge, Graph, Place, Task } from "./model/read";
 import type { NoteNodeType } from "./NoteNode";
 import type { TaskNodeType } from "./TaskNode";
 
-export type CanvasNode = TaskNodeType | NoteNodeType;
+export type CanvasNode = TaskNodeType | NoteNodeType | FoldedNodeType;
 
 export interface Words {
   task(task: Task, problems: number): string;
@@ -52,6 +54,7 @@ interface Given {
   isFixed: boolean;
   words: Words;
   changes?: Map<string, Change>;
+  folding?: Folding;
   onText: (note: number, text: string) => void;
   onSize: (note: number, w: number, h: number) => void;
 }
@@ -63,10 +66,10 @@ interface Given {
  * measured them again the node has no arrows, and none can be drawn from it.
  */
 export function nodesOf(given: Given): CanvasNode[] {
-  const { graph, places, problems, selected, isFixed, words } = given;
+  const { graph, places, problems, selected, isFixed, words, folding } = given;
   const tasks = graph.tasks.flatMap((task): TaskNodeType[] => {
     const position = places[task.name];
-    if (position === undefined) return [];
+    if (position === undefined || folding?.folded.has(task.group)) return [];
     const own = problems.filter((problem) => problem.task === task.name);
     const wrong = own.filter((problem) => !problem.isWarning).length;
     const id = taskId(task.name);
@@ -115,7 +118,52 @@ export function nodesOf(given: Given): CanvasNode[] {
       },
     };
   });
-  return [...tasks, ...notes];
+  return [...tasks, ...notes, ...(folding === undefined ? [] : foldedNodes(given, folding))];
+}
+
+/** Each folded group, where its tasks begin. */
+function foldedNodes({ graph, places, problems }: Given, folding: Folding): FoldedNodeType[] {
+  const groups = Map.groupBy(graph.tasks, (task) => task.group);
+  return [...groups].flatMap(([group, tasks]) => {
+    if (!folding.folded.has(group)) return [];
+    const names = new Set(tasks.map((task) => task.name));
+    const at = [...names].flatMap((name) => places[name] ?? []);
+    return {
+      id: foldedId(group),
+      type: "folded",
+      position: { x: Math.min(...at.map(({ x }) => x)), y: Math.min(...at.map(({ y }) => y)) },
+      width: NODE.w,
+      height: NODE.h,
+      measured: { width: NODE.w, height: NODE.h },
+      draggable: false,
+      selectable: false,
+      focusable: false,
+      deletable: false,
+      data: {
+        group,
+        tasks: tasks.length,
+        problems: problems.filter(({ task, isWarning }) => task !== null && names.has(task) && !isWarning).length,
+        folding,
+      },
+    };
+  });
+}
+
+/** The arrows where some groups are folded: those in a group are not seen, and those of its tasks are its own. */
+export function foldedArrows(arrows: FlowEdge[], tasks: Task[], folded: ReadonlySet<string>): FlowEdge[] {
+  if (folded.size === 0) return arrows;
+  const ends = new Map(
+    tasks.flatMap(({ name, group }) => (folded.has(group) ? [[taskId(name), foldedId(group)]] : [])),
+  );
+  const seen = new Set<string>();
+  return arrows.flatMap((arrow) => {
+    const [source, target] = [ends.get(arrow.source) ?? arrow.source, ends.get(arrow.target) ?? arrow.target];
+    if (source === arrow.source && target === arrow.target) return arrow;
+    const id = `${source} ${target}`;
+    if (source === target || seen.has(id)) return [];
+    seen.add(id);
+    return { id, source, target, markerEnd: arrow.markerEnd, deletable: false, selectable: false, focusable: false };
+  });
 }
 
 /** Arrows; those of a branch say which. */

@@ -24,7 +24,8 @@ export function useEditorKeys(root: RefObject<HTMLElement | null>, keys: Keys): 
       const isHere = root.current?.contains(event.target) === true || event.target === document.body;
       if (!isHere) return;
       const isTyping = event.target.closest("input, textarea, .cm-editor, [contenteditable=true]") !== null;
-      const isNode = event.target.closest(".react-flow__node") !== null;
+      // A folded group takes the keys of a button.
+      const isNode = event.target.closest(".react-flow__node") !== null && event.target.closest(".folded") === null;
       const key = event.key.toLowerCase();
       const hasControl = event.ctrlKey || event.metaKey;
       const done = () => event.preventDefault();

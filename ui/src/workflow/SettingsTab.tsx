@@ -11,7 +11,7 @@ import { FormDialog } from "@/forms/FormDialog";
 import { useMay } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer } from "@/parts/Answer";
-import { WorkflowLink } from "@/parts/Links";
+import { RunLink, WorkflowLink } from "@/parts/Links";
 import { say, sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
 import { saveFile } from "@/parts/saveFile";
@@ -106,6 +106,21 @@ function RelationsPanel({ code, hasWebhook }: { code: string; hasWebhook: boolea
                   {relations[kind].map((each) => {
                     const { project, name } = other(kind, each);
                     return <WorkflowLink key={`${each.task} ${name}`} project={project} name={name} />;
+                  })}
+                </dd>
+              </div>
+            ))}
+            {relations.dataset_waits.map((wait) => (
+              <div key={`${wait.project} ${wait.datasets.join(" ")}`}>
+                <dt>{t("relation.datasets")}</dt>
+                <dd>
+                  {wait.datasets.map((dataset) => {
+                    const update = wait.updates.find((each) => each.dataset === dataset);
+                    return (
+                      <span key={dataset}>
+                        {dataset} {update ? <RunLink id={update.run}>{t("updated")}</RunLink> : t("missing")}
+                      </span>
+                    );
                   })}
                 </dd>
               </div>

@@ -1,7 +1,8 @@
-import { IconFocusCentered, IconMinus, IconPlus } from "@tabler/icons-react";
+import { IconFocusCentered, IconFold, IconMinus, IconPlus } from "@tabler/icons-react";
 import { type KeyboardEvent, type PointerEvent, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Place } from "@/graph/arrange";
+import type { Folding } from "@/graph/folding";
 import { IconAct } from "@/parts/IconAct";
 import { useRun } from "../context";
 import { isFailed } from "../model";
@@ -10,12 +11,21 @@ import { type Box, boxAt, coloursOf, paint, type View, viewOfAll, zoomed } from 
 
 const STEP = 80;
 
+interface Props {
+  drawing: Drawing;
+  places: Record<string, Place>;
+  /** The groups of tasks, by their names. */
+  groups: ReadonlyMap<string, string>;
+  folding: Folding;
+}
+
 /** A graph of very many tasks as a picture: dragged, zoomed, and pressed to choose a task; the table has them all. */
-export function CanvasGraph({ drawing, places }: { drawing: Drawing; places: Record<string, Place> }) {
-  const { t } = useTranslation("run");
+export function CanvasGraph({ drawing, places, groups, folding }: Props) {
+  const { t } = useTranslation(["run", "parts"]);
   const { go, openMenu } = useRun();
   const held = useRef<{ x: number; y: number; moved: boolean } | null>(null);
   const [under, setUnder] = useState<Box | null>(null);
+  const open = new Set([...groups.values()].filter((group) => !folding.folded.has(group)));
   const { canvas, move, zoom, fit, hit } = useView(useBoxes(drawing, places), drawing, places);
   const onKeyDown = (event: KeyboardEvent) => {
     const steps: Record<string, () => void> = {
@@ -45,7 +55,8 @@ export function CanvasGraph({ drawing, places }: { drawing: Drawing; places: Rec
   const onPointerUp = (event: PointerEvent) => {
     const box = held.current?.moved ? null : hit(event);
     held.current = null;
-    if (box !== null) go({ task: box.id });
+    if (box?.group !== undefined) folding.toggle([box.group]);
+    else if (box !== null) go({ task: box.id });
   };
   return (
     <>
@@ -63,7 +74,7 @@ export function CanvasGraph({ drawing, places }: { drawing: Drawing; places: Rec
           onContextMenu={(event) => {
             event.preventDefault();
             const box = hit(event);
-            if (box !== null) openMenu(box.id, event.clientX, event.clientY);
+            if (box !== null && box.group === undefined) openMenu(box.id, event.clientX, event.clientY);
           }}
         />
       </div>
@@ -71,8 +82,11 @@ export function CanvasGraph({ drawing, places }: { drawing: Drawing; places: Rec
         <IconAct icon={IconPlus} word={t("zoomIn")} variant="default" onClick={() => zoom(1.6)} />
         <IconAct icon={IconMinus} word={t("zoomOut")} variant="default" onClick={() => zoom(0.625)} />
         <IconAct icon={IconFocusCentered} word={t("fit")} variant="default" onClick={fit} />
+        {open.size > 0 && (
+          <IconAct icon={IconFold} word={t("parts:foldAll")} variant="default" onClick={() => folding.toggle(open)} />
+        )}
       </div>
-      <p className="under">{under === null ? t("largeGraphSays") : `${under.id} · ${under.label}`}</p>
+      <p className="under">{under === null ? t("largeGraphSays") : `${under.group ?? under.id} · ${under.label}`}</p>
     </>
   );
 }
@@ -83,11 +97,11 @@ function useBoxes(drawing: Drawing, places: Record<string, Place>): Box[] {
   const { tasks } = useRun();
   return useMemo(() => {
     const byName = new Map(tasks.map((task) => [task.name, task]));
-    return drawing.items.map(({ id, names }): Box => {
+    return drawing.items.map(({ id, names, group }): Box => {
       const own = names.map((name) => byName.get(name)).filter((task) => task !== undefined);
       const state = own.find((task) => isFailed(task.state))?.state ?? own[0]?.state ?? "NOT_BEGUN";
       const word = t(`state.${state}`);
-      return { id, state, label: own.length > 1 ? `${own.length} × ${word}` : word, x: 0, y: 0, ...places[id] };
+      return { id, state, group, label: own.length > 1 ? `${own.length} × ${word}` : word, x: 0, y: 0, ...places[id] };
     });
   }, [drawing, places, tasks, t]);
 }

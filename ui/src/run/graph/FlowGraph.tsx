@@ -3,6 +3,7 @@ import "@xyflow/react/dist/base.css";
 import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import type { Place } from "@/graph/arrange";
+import { type Folding, foldedId } from "@/graph/folding";
 import { GroupFrames } from "@/graph/GroupFrames";
 import { useRun } from "../context";
 import { isPassed, type TaskView } from "../model";
@@ -16,26 +17,33 @@ interface Props {
   places: Record<string, Place>;
   /** The groups of tasks, by their names. */
   groups: ReadonlyMap<string, string>;
+  folding: Folding;
 }
 
+const ORIGIN = { x: 0, y: 0 };
+
 /** The graph as boxes that can be reached by the keyboard. */
-export function FlowGraph({ drawing, places, groups }: Props) {
+export function FlowGraph({ drawing, places, groups, folding }: Props) {
   const { t } = useTranslation("run");
   const { tasks, search, go } = useRun();
   const byName = useMemo(() => new Map(tasks.map((task) => [task.name, task])), [tasks]);
   const nodes = useMemo(
     () =>
       drawing.items.map(
-        (item): Node<TaskData> => ({
-          id: item.id,
+        ({ id, names, group }): Node<TaskData> => ({
+          id,
           type: "task",
-          position: places[item.id] ?? { x: 0, y: 0 },
+          // Until they are arranged again a group stands where its first task stood, and its tasks where it stood.
+          position: places[id] ?? places[names[0] ?? ""] ?? places[foldedId(groups.get(id) ?? "")] ?? ORIGIN,
           ...BOX,
           measured: BOX,
-          data: { tasks: item.names.map((name) => byName.get(name)).filter((task) => task !== undefined) },
+          data: {
+            tasks: names.map((name) => byName.get(name)).filter((task) => task !== undefined),
+            ...(group !== undefined && { group, folding }),
+          },
         }),
       ),
-    [drawing, places, byName],
+    [drawing, places, groups, folding, byName],
   );
   const edges = useMemo(
     () =>
@@ -74,6 +82,7 @@ export function FlowGraph({ drawing, places, groups }: Props) {
       <Background gap={18} size={1} />
       <GroupFrames
         of={nodes.map(({ id, position }) => ({ group: groups.get(id), ...position, w: BOX.width, h: BOX.height }))}
+        folding={folding}
       />
       <Controls showInteractive={false} position="top-right" aria-label={t("zoom")} />
     </ReactFlow>

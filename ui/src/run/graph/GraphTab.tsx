@@ -3,6 +3,7 @@ import { type CSSProperties, lazy, useMemo, useRef } from "react";
 import { useTranslation } from "react-i18next";
 import type { Place } from "@/graph/arrange";
 import { useArranged } from "@/graph/arranged";
+import { useFolding } from "@/graph/folding";
 import { Empty, Skeleton } from "@/parts/Answer";
 import { useRun } from "../context";
 import { specOf } from "../queries";
@@ -16,8 +17,9 @@ const FlowGraph = lazy(async () => ({ default: (await import("./FlowGraph")).Flo
 export function GraphTab() {
   const { t } = useTranslation("run");
   const { run, tasks } = useRun();
-  const drawing = useDrawing();
   const groups = useGroups();
+  const folding = useFolding(`runs of ${run.workflow_code}`);
+  const drawing = useDrawing(groups, folding.folded);
   const places = useArranged({
     nodes: drawing.items.map(({ id }) => ({ id, w: BOX.width, h: BOX.height })),
     edges: drawing.edges.map(([from, to]) => ({ from, to })),
@@ -39,7 +41,7 @@ export function GraphTab() {
       aria-label={t("graphOf", { count: tasks.length })}
       style={{ "--graph-h": `${heightOf(places)}px` } as CSSProperties}
     >
-      <Graph drawing={drawing} places={places} groups={groups} />
+      <Graph drawing={drawing} places={places} groups={groups} folding={folding} />
     </section>
   );
 }
@@ -54,13 +56,16 @@ function heightOf(places: Record<string, Place>): number {
 }
 
 /** The drawing of the graph: the same one while only states change. */
-function useDrawing(): Drawing {
+function useDrawing(groups: ReadonlyMap<string, string>, folded: ReadonlySet<string>): Drawing {
   const { tasks } = useRun();
   const shape = JSON.stringify(tasks.map((task) => [task.name, task.after]));
   const kept = useRef(tasks);
   kept.current = tasks;
   // biome-ignore lint/correctness/useExhaustiveDependencies: the shape says all that the drawing depends on
-  return useMemo(() => drawingOf(kept.current), [shape]);
+  return useMemo(
+    () => drawingOf(kept.current, new Map([...groups].filter(([, group]) => folded.has(group)))),
+    [shape, groups, folded],
+  );
 }
 
 /** The groups in which the definition shows tasks, by the tasks' names. */

@@ -1,6 +1,7 @@
 import { Handle, type Node, type NodeProps, Position } from "@xyflow/react";
 import { memo } from "react";
 import { useTranslation } from "react-i18next";
+import { type Folding, focusAfter } from "@/graph/folding";
 import { School } from "@/parts/School";
 import { Mark, styleOf } from "@/parts/State";
 import { useNow } from "@/parts/Time";
@@ -9,7 +10,7 @@ import { useRun } from "../context";
 import { doneOf, passes, statesOf, type TaskView } from "../model";
 import { inShort } from "../words";
 
-export type TaskData = { tasks: TaskView[] };
+export type TaskData = { tasks: TaskView[]; group?: string; folding?: Folding };
 
 /** A task in the graph, or several that stand for one another. */
 export const TaskNode = memo(function TaskNode({ data }: NodeProps<Node<TaskData>>) {
@@ -17,7 +18,10 @@ export const TaskNode = memo(function TaskNode({ data }: NodeProps<Node<TaskData
   return (
     <>
       <Handle type="target" position={Position.Left} isConnectable={false} />
-      {task !== undefined && (data.tasks.length > 1 ? <Many tasks={data.tasks} /> : <One task={task} />)}
+      {data.group !== undefined && <Folded {...data} group={data.group} />}
+      {task !== undefined &&
+        data.group === undefined &&
+        (data.tasks.length > 1 ? <Many tasks={data.tasks} /> : <One task={task} />)}
       <Handle type="source" position={Position.Right} isConnectable={false} />
     </>
   );
@@ -67,6 +71,25 @@ function Many({ tasks }: { tasks: TaskView[] }) {
       onClick={() => go({ find: commonStart(first?.name ?? "", last?.name ?? ""), tab: "gantt" })}
     >
       <b className="cut">{t("alike", { count: count(tasks.length), name: first?.name })}</b>
+      <School states={statesOf(tasks)} />
+      <small className="cut">{t("far", { done: count(doneOf(tasks)), total: count(tasks.length) })}</small>
+    </button>
+  );
+}
+
+/** A folded group: its name, and the states of its tasks. */
+function Folded({ tasks, group, folding }: TaskData & { group: string }) {
+  const { t } = useTranslation(["run", "parts"]);
+  return (
+    <button
+      ref={focusAfter(group, true)}
+      type="button"
+      className="task-node many nopan"
+      aria-expanded={false}
+      title={t("parts:unfold", { name: group })}
+      onClick={() => folding?.toggle([group])}
+    >
+      <b className="cut">{group}</b>
       <School states={statesOf(tasks)} />
       <small className="cut">{t("far", { done: count(doneOf(tasks)), total: count(tasks.length) })}</small>
     </button>

@@ -30,3 +30,31 @@ it("boxes stand in columns after what they come after", () => {
   });
   expect((places.a?.x ?? 0) < (places.b?.x ?? 0) && (places.b?.x ?? 0) < (places.c?.x ?? 0)).toBe(true);
 });
+
+it("a folded group is drawn as one, with the arrows of its tasks to others", () => {
+  const tasks = ["a", "b>a", "c>a,b", "d>c"].map((text) => {
+    const [name = "", after = ""] = text.split(">");
+    return { name, after: after === "" ? [] : after.split(",") };
+  });
+  const { items, edges } = drawingOf(
+    tasks,
+    new Map([
+      ["b", "load"],
+      ["c", "load"],
+    ]),
+  );
+  expect(items).toEqual([
+    { id: "a", names: ["a"] },
+    { id: "group:load", names: ["b", "c"], group: "load" },
+    { id: "d", names: ["d"] },
+  ]);
+  expect(edges).toEqual([
+    ["a", "group:load"],
+    ["group:load", "d"],
+  ]);
+});
+
+it("a graph of few tasks and large folded groups is drawn in boxes", () => {
+  const { items } = drawingOf(wide, new Map(wide.slice(1, -1).map(({ name }) => [name, "imports"])));
+  expect(items.map((item) => item.group)).toEqual([undefined, "imports", undefined]);
+});

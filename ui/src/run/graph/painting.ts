@@ -14,6 +14,8 @@ export interface Box extends Place {
   id: string;
   state: string;
   label: string;
+  /** Of a folded group. */
+  group?: string;
 }
 
 export interface Colours {
@@ -119,7 +121,7 @@ export function paint(
     canvas.fillStyle = colour?.fill ?? colours.line;
     canvas.fillRect(box.x, box.y, 5, BOX.height);
     canvas.fillStyle = colours.text;
-    canvas.fillText(box.id, box.x + 14, box.y + 17, BOX.width - 20);
+    canvas.fillText(box.group ?? box.id, box.x + 14, box.y + 17, BOX.width - 20);
     canvas.fillText(box.label, box.x + 14, box.y + 35, BOX.width - 20);
   }
 }
