@@ -114,6 +114,11 @@ async def parameter_values(
     return {TaskInstanceId(id_): (values, types) for id_, values, types in rows}
 
 
+async def values_of(connection: AsyncConnection, attempt: TaskInstanceId) -> str:
+    """What each `${name}` stands for in an attempt, a JSON object; secrets in it are sealed."""
+    return str((await connection.execute(_VALUES, {"ids": [attempt]})).one().parameter_values)
+
+
 async def node_life(connection: AsyncConnection, epoch: Epoch) -> NodeLife | None:
     row = (await connection.execute(_NODE, {"epoch": epoch})).first()
     return None if row is None else NodeLife(Epoch(row.id), row.address, NodeState(row.state), *row[3:])

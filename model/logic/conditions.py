@@ -52,7 +52,9 @@ class ConditionsParams(LogicParams):
 
     relation: Relation = Relation.AND
     when: Annotated[
-        tuple[ConditionsGroup, ...], BeforeValidator(_from_short_form), Field(min_length=1, max_length=GROUPS_MAX)
+        tuple[ConditionsGroup, ...],
+        BeforeValidator(_from_short_form, json_schema_input_type=dict[Name, Ended] | tuple[ConditionsGroup, ...]),
+        Field(min_length=1, max_length=GROUPS_MAX),
     ]
     on_success: Branch = ()
     on_failure: Branch = ()

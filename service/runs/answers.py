@@ -174,12 +174,16 @@ class TaskAnswer(Answer):
 
 
 class AttemptAnswer(TaskAnswer):
-    """One attempt of a task, and whose it is. `workflow` and `project` are left out if the workflow is gone."""
+    """One attempt of a task, and whose it is. `workflow` and `project` are left out if the workflow is gone.
+
+    `values` is what each `${name}` stands for in it, a JSON object without secrets; only what shows one attempt has it.
+    """
 
     run_id: Id
     workflow_code: Id
     workflow: str | None = None
     project: str | None = None
+    values: str | None = None
 
     @classmethod
     def of_attempt(cls, attempt: Attempt) -> AttemptAnswer:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dao.run_lists import run_conditions, run_counts
+from dao.runs import lookups
 from dao.tasks import attempt_listings as attempts
 from model.accounts.rights import Right
 from model.definitions.names import as_id
 from model.ids import TaskInstanceId
+from model.parameters.secret_values import without_sealed
 from service.call import Call
 from service.fields import Id
 from service.operation import operation
@@ -53,8 +55,9 @@ async def list_task_instances(call: Call, query: TaskQuery) -> PageOf[AttemptAns
 
 @operation("GET", "/task-instances/{id}", Right.VIEW, "task-instances")
 async def get_task_instance(call: Call, id: Id) -> AttemptAnswer:
-    """Show one attempt of a task."""
+    """Show one attempt of a task, with the values of its parameters."""
     async with call.reading() as connection:
         found = await attempts.attempt(connection, TaskInstanceId(id))
+        values = await lookups.values_of(connection, TaskInstanceId(id))
     call.permit(found.project)
-    return AttemptAnswer.of_attempt(found)
+    return AttemptAnswer.of_attempt(found).model_copy(update={"values": without_sealed(values)})

@@ -17,6 +17,7 @@ from tests.test_repository import ROOT
 
 BUILT = ROOT / "api" / "page"
 FIRST_LOAD_BYTES_MAX = 260_000
+FONT_BYTES_MAX = 50_000
 CHUNK_BYTES_MAX = 250_000
 LOST = "Live updates lost"
 NOTE_A_LOSS = f"""() => void new MutationObserver(() => {{
@@ -44,10 +45,31 @@ def test_the_first_load_and_each_chunk_stay_small() -> None:
     document = (BUILT / "index.html").read_text("utf-8")
     first = [BUILT / name for name in re.findall(r'(?:src|href)="\./([^"]+)"', document)]
     assert len(first) > 3
-    assert sum(_packed(path) for path in first) <= FIRST_LOAD_BYTES_MAX
+    [font] = [path for path in first if path.suffix == ".woff2"]
+    assert font.stat().st_size <= FONT_BYTES_MAX
+    assert sum(_packed(path) for path in first if path != font) <= FIRST_LOAD_BYTES_MAX
     for path in (BUILT / "assets").iterdir():
         if path.suffix in (".js", ".css"):
             assert _packed(path) <= CHUNK_BYTES_MAX, path.name
+
+
+WEIGHTS = """() => {
+  const says = (each) => [...each.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+  const isSeen = (each) => each.checkVisibility() && !each.closest(".unseen");
+  const texts = [...document.body.querySelectorAll("*")].filter((each) => isSeen(each) && says(each));
+  return texts.map((each) => getComputedStyle(each).fontWeight);
+}"""
+
+
+@pytest.mark.parametrize("address", ["/", "/workflows", "/settings"])
+def test_texts_have_two_weights_and_titles_a_third_in_the_shipped_font(open_page: OpenPage, address: str) -> None:
+    page = open_page(address)
+    expect(page.locator("h1")).to_be_visible()
+    weights = page.evaluate(WEIGHTS)
+    assert set(weights) <= {"400", "500", "600"}
+    assert weights.count("600") <= 2, "the name of the page and its title"
+    page.wait_for_function("[...document.fonts].some((font) => font.status === 'loaded')")
+    assert "Inter Variable" in page.evaluate("getComputedStyle(document.body).fontFamily")
 
 
 def test_each_part_of_the_library_has_its_style() -> None:

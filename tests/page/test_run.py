@@ -41,11 +41,13 @@ tasks:
 
 RETURNS = r"""
 name: returns
+params: {day: "2026-11-20", key: {type: SECRET, value: a long random text}}
 tasks:
   - name: a
     type: SHELL
     params:
       script: |
+        : ${day} ${key}
         echo '#{setValue(found={"rows": [1, 12345678901234567890]})}'
 """
 
@@ -120,7 +122,7 @@ def test_a_log_has_colours_that_can_be_read_and_links_and_stop_asks_first(
 
 
 @pytest.mark.parametrize(("scheme", "size"), [("light", {"width": 1280, "height": 800}), ("dark", PHONE)])
-def test_a_result_that_is_json_unfolds(
+def test_a_result_unfolds_and_is_saved_and_what_a_task_saw_is_shown_without_secrets(
     open_page: OpenPage, running: RunningShoal, scheme: str, size: dict[str, int]
 ) -> None:
     running.apply("returns.yaml", RETURNS)
@@ -131,7 +133,13 @@ def test_a_result_that_is_json_unfolds(
     row.locator("summary").focus()
     page.keyboard.press("Enter")
     expect(row.locator("pre")).to_have_text('{\n  "rows": [\n    1,\n    12345678901234567890\n  ]\n}')
+    seen = page.locator("section", has=page.get_by_role("heading", name="Seen by a, attempt 1"))
+    expect(seen.get_by_role("row", name="day")).to_contain_text("2026-11-20")
+    expect(seen.get_by_role("row", name="key")).to_contain_text("******")
     assert violations(page) == []
+    with page.expect_download() as saving:
+        row.get_by_role("link", name="Save found as a file").click()
+    assert saving.value.path().read_text("utf-8") == '{"rows": [1, 12345678901234567890]}'
 
 
 def test_a_run_took_as_long_wherever_it_is_shown(open_page: OpenPage, running: RunningShoal) -> None:

@@ -38,7 +38,7 @@ class Thing(BaseModel):
     """What a task waits for: exactly one of these. `time` is a time of the schedule time's day, such as 06:30, or a
     date with a time."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra={"minProperties": 1, "maxProperties": 1})
 
     file: Annotated[str, Field(min_length=1, max_length=4_000)] | None = None
     s3: ObjectLook | None = None

@@ -25,7 +25,8 @@ export const theme = createTheme({
   defaultRadius: "sm",
   respectReducedMotion: true,
   radius: { xs: "3px", sm: "6px", md: "10px", lg: "10px", xl: "999px" },
-  headings: { fontWeight: "620" },
+  fontWeights: { regular: "400", medium: "500", bold: "500" },
+  headings: { fontWeight: "500" },
   spacing: { xs: "4px", sm: "8px", md: "12px", lg: "16px", xl: "24px" },
   components: {
     Button: small,

@@ -1,15 +1,17 @@
-import { MultiSelect, Select, TextInput } from "@mantine/core";
+import { MultiSelect, Select } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { type Ref, useEffect, useState } from "react";
+import type { Ref } from "react";
 import { useTranslation } from "react-i18next";
 import { useKnown } from "@/forms/useKnown";
-import { FieldInput } from "./FieldInput";
 import { Fixes } from "./Fixes";
-import { renameTask, setAfter, setField } from "./model/edits";
-import { type Field, fieldsOf } from "./model/fields";
+import { Folded } from "./Folded";
+import { setChoice } from "./model/cases";
+import { renameKey, renameTask, setAfter, setField } from "./model/edits";
+import { fieldsOf } from "./model/fields";
 import { asObject, type Task } from "./model/read";
+import { NameInput } from "./NameInput";
 import { taskTypes, workflowSchema } from "./queries";
-import { SwitchFields } from "./SwitchFields";
+import { SchemaFields, type Scope } from "./SchemaField";
 import type { EditorPart } from "./useEditing";
 
 /** Fields of every task, by what they are about; what it is, comes after and does stands above them. */
@@ -44,22 +46,24 @@ export function TaskFields({ task, graph, editing, problems, isFixed, nameRef, o
   const common = fieldsOf({ ...asObject(asObject(schema.data?.$defs).TaskSpec), $defs: schema.data?.$defs }).map(
     (each) => (each.name in defaults ? { ...each, standard: defaults[each.name] } : each),
   );
-  const rule = common.find((each) => each.name === "start_when");
-  const description = common.find((each) => each.name === "description");
-  const isRuled = task.after.length > 0 && task.type !== "CONDITIONS";
-  const set = (path: string[], value: unknown) =>
-    editing.edit((text) => setField(text, task.name, path, value), `${task.name}.${path.join(".")}`);
-  const field = (each: Field, path: string[], value: unknown) => (
-    <FieldInput
-      key={each.name}
-      field={each}
-      value={value}
-      isFixed={isFixed}
-      known={known[each.name]}
-      error={each.isRequired && (value === undefined || value === "") ? t("required") : undefined}
-      onChange={(given) => set(path, given)}
-    />
-  );
+  const isRuled = (task.after.length > 0 && task.type !== "CONDITIONS") || task.fields.start_when !== undefined;
+  const scope: Scope = {
+    ...{ type: task.type, task, graph, known, isFixed },
+    set: (path, value, instead) =>
+      editing.edit(
+        (text) => {
+          const changed = setChoice(text, task, path, value);
+          if (instead === undefined || value === undefined) return changed;
+          return setField(changed, task.name, [...path.slice(0, -1), instead], undefined);
+        },
+        `${task.name}.${path.join(".")}`,
+      ),
+    rename: (path, to) => editing.edit((text) => renameKey(text, task.name, path, to)),
+  };
+  const shown = (names: string[]) => {
+    const fields = names.flatMap((name) => common.find((each) => each.name === name) ?? []);
+    return <SchemaFields fields={fields} path={[]} value={task.fields} scope={scope} />;
+  };
   return (
     <div className="form">
       {problems.map((problem) => (
@@ -74,6 +78,7 @@ export function TaskFields({ task, graph, editing, problems, isFixed, nameRef, o
       <NameInput
         key={task.name}
         name={task.name}
+        label={t("field.name")}
         isFixed={isFixed}
         inputRef={nameRef}
         onName={(name) => {
@@ -82,7 +87,7 @@ export function TaskFields({ task, graph, editing, problems, isFixed, nameRef, o
           return isDone;
         }}
       />
-      {description && field(description, [description.name], task.fields.description)}
+      {shown(["description"])}
       <Select
         label={t("field.type")}
         data={types.data?.items.map((each) => each.name) ?? [task.type]}
@@ -90,7 +95,7 @@ export function TaskFields({ task, graph, editing, problems, isFixed, nameRef, o
         readOnly={isFixed}
         searchable
         allowDeselect={false}
-        onChange={(chosen) => chosen !== null && set(["type"], chosen)}
+        onChange={(chosen) => chosen !== null && scope.set(["type"], chosen)}
       />
       <MultiSelect
         label={t("field.after")}
@@ -102,58 +107,19 @@ export function TaskFields({ task, graph, editing, problems, isFixed, nameRef, o
         nothingFoundMessage={t("noTask")}
         onChange={(after) => editing.edit((text) => setAfter(text, task.name, after))}
       />
-      {rule && (isRuled || task.fields.start_when !== undefined) && field(rule, [rule.name], task.fields.start_when)}
-      {task.type === "SWITCH" ? (
-        <SwitchFields task={task} graph={graph} editing={editing} isFixed={isFixed} />
-      ) : (
-        params.map((each) => field(each, ["params", each.name], task.params[each.name]))
-      )}
+      {isRuled && shown(["start_when"])}
+      <SchemaFields key={task.type} fields={params} path={["params"]} value={task.params} scope={scope} />
       {type?.problem && <p className="task-problem">{type.problem}</p>}
-      {GROUPS.map(({ word, fields }) => {
-        const shown = fields.flatMap((name) => common.find((each) => each.name === name) ?? []);
-        const given = shown.filter((each) => task.fields[each.name] !== undefined).length;
-        if (shown.length === 0) return null;
-        return (
-          <details key={word} className="more" open={given > 0 || undefined}>
-            <summary>
-              {t(word)} <span className="mute">{given === 0 ? t("standard") : t("given", { count: given })}</span>
-            </summary>
-            <div className="form">{shown.map((each) => field(each, [each.name], task.fields[each.name]))}</div>
-          </details>
-        );
-      })}
+      {schema.data !== undefined &&
+        GROUPS.map(({ word, fields }) => (
+          <Folded
+            key={`${task.name} ${word}`}
+            word={t(word)}
+            given={fields.filter((name) => task.fields[name] !== undefined).length}
+          >
+            {shown(fields)}
+          </Folded>
+        ))}
     </div>
-  );
-}
-
-interface NameProps {
-  name: string;
-  isFixed: boolean;
-  inputRef: Ref<HTMLInputElement>;
-  onName: (name: string) => boolean;
-}
-
-/** A name is changed as a whole, when it is left: half a name is nobody's. */
-function NameInput({ name, isFixed, inputRef, onName }: NameProps) {
-  const { t } = useTranslation("editor");
-  const [typed, setTyped] = useState(name);
-  useEffect(() => setTyped(name), [name]);
-  const keep = () => {
-    if (typed.trim() !== name && !onName(typed.trim())) setTyped(name);
-  };
-  return (
-    <TextInput
-      ref={inputRef}
-      label={t("field.name")}
-      withAsterisk
-      readOnly={isFixed}
-      value={typed}
-      onChange={(event) => setTyped(event.currentTarget.value)}
-      onBlur={keep}
-      onKeyDown={(event) => {
-        if (event.key === "Enter") keep();
-        if (event.key === "Escape") setTyped(name);
-      }}
-    />
   );
 }

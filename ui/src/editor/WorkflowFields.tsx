@@ -1,11 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { useKnown } from "@/forms/useKnown";
-import { FieldInput } from "./FieldInput";
-import { setWorkflowField } from "./model/edits";
+import { renameKey, setField } from "./model/edits";
 import { fieldsOf } from "./model/fields";
 import type { Graph } from "./model/read";
 import { workflowSchema } from "./queries";
+import { SchemaFields, type Scope } from "./SchemaField";
 import type { Editing } from "./useEditing";
 
 const SHOWN = [
@@ -36,21 +36,16 @@ export function WorkflowFields({ graph, editing, isFixed }: { graph: Graph; edit
   const { t } = useTranslation("editor");
   const schema = useQuery(workflowSchema);
   const known = useKnown();
-  const fields = fieldsOf(schema.data);
+  const all = fieldsOf(schema.data);
+  const scope: Scope = {
+    ...{ type: "", task: null, graph, known, isFixed },
+    set: (path, value) => editing.edit((text) => setField(text, null, path, value), `workflow.${path.join(".")}`),
+    rename: (path, to) => editing.edit((text) => renameKey(text, null, path, to)),
+  };
+  const fields = SHOWN.flatMap((name) => all.find((field) => field.name === name) ?? []);
   return (
     <div className="form">
-      {SHOWN.flatMap((name) => fields.find((field) => field.name === name) ?? []).map((field) => (
-        <FieldInput
-          key={field.name}
-          field={field.name === "params" ? { ...field, kind: "pairs" } : field}
-          value={graph.fields[field.name]}
-          isFixed={isFixed}
-          known={known[field.name]}
-          onChange={(value) =>
-            editing.edit((text) => setWorkflowField(text, [field.name], value), `workflow.${field.name}`)
-          }
-        />
-      ))}
+      <SchemaFields fields={fields} path={[]} value={graph.fields} scope={scope} />
       {isFixed && <p className="mute">{t("fixed")}</p>}
     </div>
   );

@@ -84,6 +84,19 @@ export const environments = asked(["environments"], () => api.GET("/api/v1/envir
 
 export const dataSources = asked(["data-sources"], () => api.GET("/api/v1/data-sources"));
 
+export const poolNames = asked(["pools", "names"], () =>
+  api.GET("/api/v1/resource-pools", { params: { query: { limit: 1000 } } }),
+);
+
+/** All workflows of a project. */
+export function workflowsOf(project: string | null) {
+  return asked(["workflows", "choices", project], () =>
+    api.GET("/api/v1/workflow-definitions", {
+      params: { query: { limit: 1000, ...(project !== null && { project }) } },
+    }),
+  );
+}
+
 /** Read again all that a change of a workflow touches, without waiting for the event. */
 export function changedWorkflow(): void {
   for (const word of ["workflow", "workflows", "relations", "schedules", "drafts", "version-text"])

@@ -1,8 +1,7 @@
 import { Select } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { api } from "@/api/client";
-import { asked } from "@/api/reads";
+import { workflowsOf } from "@/editor/queries";
 
 interface Props {
   label: string;
@@ -16,13 +15,7 @@ interface Props {
 /** Chooses a workflow; of several projects each says its own. */
 export function WorkflowSelect({ label, project, value, onChange, error }: Props) {
   const { t } = useTranslation("forms");
-  const found = useQuery(
-    asked(["workflows", "choices", project], () =>
-      api.GET("/api/v1/workflow-definitions", {
-        params: { query: { limit: 1000, ...(project !== null && { project }) } },
-      }),
-    ),
-  );
+  const found = useQuery(workflowsOf(project));
   const items = found.data?.items ?? [];
   const isOfSeveral = new Set(items.map((each) => each.project)).size > 1;
   return (

@@ -34,6 +34,15 @@ export function elementsOf(id: string, task: string, state: Attempt["state"][]) 
   };
 }
 
+/** What each parameter stands for in an attempt; that never changes. */
+export function valuesSeenBy(attempt: string) {
+  return {
+    queryKey: ["attempt", attempt],
+    queryFn: () => api.GET("/api/v1/task-instances/{id}", { params: { path: { id: attempt } } }),
+    staleTime: Number.POSITIVE_INFINITY,
+  };
+}
+
 /** What happened to a run. */
 export function storyOf(id: string) {
   return {

@@ -4,8 +4,8 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, type Schemas } from "@/api/client";
 import { FieldInput } from "@/editor/FieldInput";
-import type { Field } from "@/editor/model/fields";
-import { asObject } from "@/editor/model/read";
+import { plainField } from "@/editor/model/fields";
+import { asObject, isObject } from "@/editor/model/read";
 import { Confirm } from "@/forms/Confirm";
 import { faultAt, faultBeside } from "@/forms/faults";
 import { Pairs, pairsOf, valuesOf } from "@/forms/Pairs";
@@ -100,7 +100,7 @@ function SharedParams({ project }: { project: Schemas["ProjectPageAnswer"] }) {
   );
 }
 
-const FIELD: Field = { name: "defaults", kind: "pairs", isRequired: false, standard: undefined, choices: [] };
+const FIELD = plainField("defaults", "yaml");
 
 /** The fields that the tasks of a project get as their files are saved. */
 function Defaults({ project }: { project: Schemas["ProjectPageAnswer"] }) {
@@ -110,7 +110,8 @@ function Defaults({ project }: { project: Schemas["ProjectPageAnswer"] }) {
   const wanted = asObject(given);
   const without = Object.keys(project.defaults).filter((name) => !(name in wanted));
   const onSave = () => save.mutate({ defaults: wanted, without_defaults: without });
-  const isSame = JSON.stringify(wanted) === JSON.stringify(project.defaults);
+  const isNoMap = given !== undefined && !isObject(given);
+  const isSame = isNoMap || JSON.stringify(wanted) === JSON.stringify(project.defaults);
   return (
     <Panel title={t("defaults")} end={<SaveProject {...{ save, whyNot, isSame, onSave }} variant="default" />}>
       <div className="form pad">
@@ -119,7 +120,7 @@ function Defaults({ project }: { project: Schemas["ProjectPageAnswer"] }) {
           field={FIELD}
           value={given}
           isFixed={whyNot !== null || save.isPending}
-          error={faultAt(save.error, "defaults")}
+          error={isNoMap ? t("defaultsForm") : faultAt(save.error, "defaults")}
           onChange={setGiven}
         />
         <Refusal error={faultBeside(save.error, "defaults")} />

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiProblem, api, match, type Schemas } from "@/api/client";
 import { queries } from "@/api/queries";
-import { setWorkflowField } from "@/editor/model/edits";
+import { setField } from "@/editor/model/edits";
 import { read } from "@/editor/model/read";
 import { changedWorkflow, type Source, saveDraft, sourceOf } from "@/editor/queries";
 import type { Editing } from "@/editor/useEditing";
@@ -174,7 +174,7 @@ async function deleteDraft(project: string, name: string, revision: number): Pro
 /** Whether two texts differ in where things stand and in nothing else: that needs no draft and makes no version. */
 function isLayoutAlone(text: string, published: string): boolean {
   if (read(text).graph === null) return false;
-  const bare = (whole: string) => setWorkflowField(whole, ["layout"], undefined);
+  const bare = (whole: string) => setField(whole, null, ["layout"], undefined);
   return bare(text) === bare(published);
 }
 

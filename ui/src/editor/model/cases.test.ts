@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { addCase, cut, draw, removeCase, setNext } from "./cases";
+import { cut, draw, setChoice } from "./cases";
 import { casesOf, read, type Task } from "./read";
 
 const TEXT = `tasks:
@@ -41,23 +41,29 @@ describe("the cases of a SWITCH", () => {
   });
 
   it("draw the arrows to what they choose", () => {
-    const chosen = setNext(TEXT, way(TEXT), 0, ["free", "bank"]);
+    const chosen = setChoice(TEXT, way(TEXT), ["params", "cases", 0, "then"], ["free", "bank"]);
     expect(thens(chosen)).toEqual([["free", "bank"], ["bank", "note"], "wait"]);
     expect(arrows(chosen)).toEqual(["bank", "note", "wait", "free"]);
-    const none = setNext(TEXT, way(TEXT), "default", []);
+    const none = setChoice(TEXT, way(TEXT), ["params", "default"], undefined);
     expect(thens(none).at(-1)).toBeUndefined();
     expect(arrows(none)).toEqual(["cash", "bank", "note"]);
   });
 
   it("go with their arrows", () => {
-    const rest = removeCase(TEXT, way(TEXT), 1);
+    const rest = setChoice(TEXT, way(TEXT), ["params", "cases", 1], undefined);
     expect(thens(rest)).toEqual([["cash"], "wait"]);
     expect(arrows(rest)).toEqual(["cash", "wait"]);
   });
 
   it("begin with the first", () => {
     const text = "tasks:\n  - {name: way, type: SWITCH}\n  - {name: a, type: FAKE}\n";
-    expect(casesOf(way(addCase(text, way(text))))).toEqual([{ when: "", next: [] }]);
     expect(casesOf(way(draw(text, "way", "a")))).toEqual([{ when: "", next: ["a"] }]);
   });
+});
+
+it("the branches of a CONDITIONS get the first arrows, and go with them", () => {
+  const text = "tasks:\n  - {name: way, type: CONDITIONS}\n  - {name: a, type: FAKE}\n  - {name: b, type: FAKE}\n";
+  const both = draw(draw(text, "way", "a"), "way", "b");
+  expect(way(both).params).toEqual({ on_success: "a", on_failure: "b" });
+  expect(way(cut(both, "way", "a")).params).toEqual({ on_failure: "b" });
 });

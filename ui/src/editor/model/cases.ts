@@ -1,70 +1,67 @@
-/** Edits of a SWITCH task: its cases in their order, each a condition and the tasks that come next if it is true. */
-import { connect, disconnect, setField } from "./edits";
+/** Edits of the tasks that choose what comes next, SWITCH and CONDITIONS: choices and arrows come and go together. */
+import { connect, disconnect, type Path, setField } from "./edits";
 import { casesOf, read, type Task, textsOf } from "./read";
 
-/** Add a case that leads to these tasks. */
-export function addCase(text: string, task: Task, next: string | string[] = []): string {
-  const found = casesOf(task);
-  // biome-ignore lint/suspicious/noThenProperty: so it is called in the text
-  const made = { when: "", then: next };
-  const path = ["params", "cases"];
-  return found.length === 0
-    ? setField(text, task.name, path, [made])
-    : setField(text, task.name, [...path, found.length], made);
+interface Branch {
+  path: (string | number)[];
+  next: string[];
 }
 
-/** Remove a case, and the arrows that no other one needs. */
-export function removeCase(text: string, task: Task, place: number): string {
-  return setField(setNext(text, task, place, []), task.name, ["params", "cases", place], undefined);
-}
-
-/** Let a case, or what is chosen otherwise, lead to these tasks; arrows come and go with them. */
-export function setNext(text: string, task: Task, place: number | "default", chosen: string[]): string {
+/** Set a field of a task; the arrows to the tasks that it chooses come and go with them. */
+export function setChoice(text: string, task: Task, path: Path, value: unknown): string {
+  let changed = setField(text, task.name, path, value);
   const branches = branchesOf(task);
-  const named = branches.flatMap((each) => (each.place === place ? chosen : each.next));
-  const before = branches.find((each) => each.place === place)?.next ?? [];
-  let changed = text;
-  for (const to of chosen) changed = connect(changed, task.name, to);
-  for (const to of before) if (!named.includes(to)) changed = disconnect(changed, task.name, to);
-  return written(changed, task, place, chosen);
+  if (branches.length === 0) return changed;
+  const before = branches.flatMap(({ next }) => next);
+  const after = branchesOf(taskIn(changed, task.name)).flatMap(({ next }) => next);
+  for (const to of after) if (!before.includes(to)) changed = connect(changed, task.name, to);
+  for (const to of before) if (!after.includes(to)) changed = disconnect(changed, task.name, to);
+  return changed;
 }
 
-/** Draw an arrow; one from a SWITCH task is that of a new case, unless a case leads there already. */
+/** Draw an arrow; from a task that chooses it is that of a new case or a free branch, unless one leads there already. */
 export function draw(text: string, from: string, to: string): string {
-  const chooser = switchIn(text, from);
   const drawn = connect(text, from, to);
-  const isNamed = chooser === undefined || branchesOf(chooser).some(({ next }) => next.includes(to));
-  return isNamed ? drawn : addCase(drawn, chooser, to);
+  const chooser = taskIn(text, from);
+  const branches = branchesOf(chooser);
+  if (branches.some(({ next }) => next.includes(to))) return drawn;
+  if (chooser?.type !== "SWITCH") {
+    const free = branches.find(({ next }) => next.length === 0);
+    return free === undefined ? drawn : setField(drawn, from, free.path, to);
+  }
+  // biome-ignore lint/suspicious/noThenProperty: so it is called in the text
+  const made = { when: "", then: to };
+  const count = casesOf(chooser).length;
+  return setField(drawn, from, count === 0 ? CASES : [...CASES, count], count === 0 ? [made] : made);
 }
 
 /** Remove an arrow, and what leads along it: a case without a task is removed. */
 export function cut(text: string, from: string, to: string): string {
-  const chooser = switchIn(text, from);
   let changed = disconnect(text, from, to);
-  if (chooser === undefined) return changed;
   // The last case first, so that the places of the others stay.
-  for (const { place, next } of branchesOf(chooser).reverse()) {
+  for (const { path, next } of branchesOf(taskIn(text, from)).reverse()) {
     const rest = next.filter((each) => each !== to);
     if (rest.length === next.length) continue;
-    changed =
-      rest.length === 0 && place !== "default"
-        ? setField(changed, from, ["params", "cases", place], undefined)
-        : written(changed, chooser, place, rest);
+    const isCase = path.length > CASES.length;
+    changed = setField(changed, from, isCase && rest.length === 0 ? path.slice(0, -1) : path, shortest(rest));
   }
   return changed;
 }
 
-function branchesOf(task: Task): { place: number | "default"; next: string[] }[] {
-  const cases = casesOf(task).map(({ next }, place) => ({ place, next }));
-  return [...cases, { place: "default", next: textsOf(task.params.default) }];
+const CASES = ["params", "cases"];
+
+function branchesOf(task: Task | undefined): Branch[] {
+  const named = (name: string) => ({ path: ["params", name], next: textsOf(task?.params[name]) });
+  if (task?.type === "CONDITIONS") return [named("on_success"), named("on_failure")];
+  if (task?.type !== "SWITCH") return [];
+  return [...casesOf(task).map(({ next }, place) => ({ path: [...CASES, place, "then"], next })), named("default")];
 }
 
-function written(text: string, task: Task, place: number | "default", next: string[]): string {
-  const value = next.length === 1 ? next[0] : next;
-  if (place !== "default") return setField(text, task.name, ["params", "cases", place, "then"], value);
-  return setField(text, task.name, ["params", "default"], next.length === 0 ? undefined : value);
+/** Names as they are written: one needs no list. */
+function shortest(names: string[]): string | string[] | undefined {
+  return names.length > 1 ? names : names[0];
 }
 
-function switchIn(text: string, name: string): Task | undefined {
-  return read(text).graph?.tasks.find((task) => task.name === name && task.type === "SWITCH");
+function taskIn(text: string, name: string): Task | undefined {
+  return read(text).graph?.tasks.find((task) => task.name === name);
 }

@@ -129,12 +129,25 @@ export function disconnect(text: string, from: string, to: string): string {
   return written(document);
 }
 
-/** Set a field of a task, such as `["params", "script"]`; undefined removes it, and what is empty then. */
-export function setField(text: string, task: string, path: Path, value: unknown): string {
+/** Set a field of a task, such as `["params", "script"]`, or of the workflow; undefined removes it, and what is empty
+ * then. */
+export function setField(text: string, task: string | null, path: Path, value: unknown): string {
   const document = open(text);
-  const at = tasksOf(document).items.indexOf(taskIn(document, task));
-  setIn(document, ["tasks", at, ...path], value);
+  setIn(document, wholePath(document, task, path), value);
   return written(document);
+}
+
+/** Give a key of a mapping another name, where it stands. */
+export function renameKey(text: string, task: string | null, path: Path, to: string): string {
+  const document = open(text);
+  const map = document.getIn(wholePath(document, task, path.slice(0, -1)));
+  for (const { key } of isMap(map) ? map.items : [])
+    if (isScalar(key) && String(key.value) === path.at(-1)) key.value = to;
+  return written(document);
+}
+
+function wholePath(document: Document, task: string | null, path: Path): Path {
+  return task === null ? path : ["tasks", tasksOf(document).items.indexOf(taskIn(document, task)), ...path];
 }
 
 /** Set which tasks a task comes after. */
@@ -147,13 +160,6 @@ export function setAfter(text: string, task: string, after: string[]): string {
   const node = taskIn(document, task);
   if (after.length === 0) begin(node);
   else node.set("after", flow(document, after));
-  return written(document);
-}
-
-/** Set a field of the workflow; undefined removes it. */
-export function setWorkflowField(text: string, path: Path, value: unknown): string {
-  const document = open(text);
-  setIn(document, path, value);
   return written(document);
 }
 
@@ -173,14 +179,22 @@ export function setIn(document: Document, path: Path, value: unknown): void {
   }
   const found = document.getIn(path, true);
   if (isScalar(found) && (value === null || typeof value !== "object")) {
+    const isNew = typeof value !== "string" || found.value === "";
     found.value = value;
-    if (typeof value !== "string") found.type = undefined;
-    else if (value.includes("\n")) found.type = Scalar.BLOCK_LITERAL;
-    else if (found.type === Scalar.BLOCK_LITERAL || found.type === Scalar.BLOCK_FOLDED) found.type = undefined;
+    if (typeof value === "string" && value.includes("\n")) found.type = Scalar.BLOCK_LITERAL;
+    else if (isNew || found.type === Scalar.BLOCK_LITERAL || found.type === Scalar.BLOCK_FOLDED) found.type = undefined;
+    return;
+  }
+  const isPlain = Array.isArray(value) && value.every((each) => typeof each !== "object");
+  if (isSeq(found) && isPlain && value.length > 0) {
+    // What stays is written as before, with its comment.
+    found.items = value.map(
+      (each) => found.items.find((item) => isScalar(item) && item.value === each) ?? document.createNode(each),
+    );
     return;
   }
   const node = document.createNode(value);
-  if (Array.isArray(value) && value.every((each) => typeof each !== "object")) (node as YAMLSeq).flow = true;
+  if (isPlain) (node as YAMLSeq).flow = true;
   openUp(document, path);
   document.setIn(path, node);
 }
@@ -201,8 +215,8 @@ function remove(document: Document, path: Path): void {
 }
 
 function dropEmpty(document: Document, path: Path): void {
-  // A task itself (tasks, number) stays, even without fields.
-  if (path.length === 0 || (path[0] === "tasks" && path.length < 3)) return;
+  // A task or a row stays, even without fields.
+  if (path.length === 0 || typeof path.at(-1) === "number") return;
   const node = document.getIn(path);
   if ((isMap(node) || isSeq(node)) && node.items.length === 0) {
     document.deleteIn(path);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { compare } from "./compare";
-import { fieldsOf } from "./fields";
+import { blankOf, fieldsOf, fitting, plainField } from "./fields";
 import { begin, edited, redone, undone } from "./history";
 import { NODE, placed } from "./places";
 import { problemsOf } from "./problems";
@@ -46,7 +46,10 @@ it("two versions are compared by tasks and arrows", () => {
 
 it("a schema becomes fields, required ones first", () => {
   const fields = fieldsOf({
-    $defs: { Color: { enum: ["RED", "BLUE"], type: "string" } },
+    $defs: {
+      Color: { enum: ["RED", "BLUE"], type: "string" },
+      Row: { type: "object", properties: { over: { type: "string" }, no: { type: "integer" } }, required: ["over"] },
+    },
     properties: {
       args: { items: { type: "string" }, type: "array" },
       color: { $ref: "#/$defs/Color", default: "RED" },
@@ -55,6 +58,9 @@ it("a schema becomes fields, required ones first", () => {
       on: { type: "boolean" },
       user: { anyOf: [{ type: "string" }, { type: "null" }] },
       groups: { type: "array", items: { type: "object" } },
+      rows: { type: "array", items: { $ref: "#/$defs/Row" } },
+      each: { anyOf: [{ type: "string" }, { type: "array", items: {} }, { $ref: "#/$defs/Row" }] },
+      next: { anyOf: [{ type: "string" }, { type: "array", items: { type: "string" } }] },
       script: { type: "string" },
     },
     required: ["script"],
@@ -64,12 +70,19 @@ it("a schema becomes fields, required ones first", () => {
     "args texts",
     "color choice",
     "count number",
-    "env pairs",
+    "env map",
     "on yesNo",
     "user text",
     "groups yaml",
+    "rows rows",
+    "each part",
+    "next texts",
   ]);
-  expect(fields.find((field) => field.name === "color")?.choices).toEqual(["RED", "BLUE"]);
+  const named = (name: string) => fields.find((field) => field.name === name) ?? plainField(name, "yaml");
+  expect(named("color").choices).toEqual(["RED", "BLUE"]);
+  expect(blankOf(named("rows"))).toEqual([{ over: "" }]);
+  expect(fitting(named("rows"), "rows").kind).toBe("yaml");
+  expect(fitting(named("each"), "files").kind).toBe("part");
 });
 
 it("a task without a place stands below what it comes after, and on nothing else", () => {

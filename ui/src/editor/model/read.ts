@@ -158,7 +158,11 @@ function noteOf(given: unknown): Note {
 
 /** A value as an object; something else has no fields. */
 export function asObject(given: unknown): Record<string, unknown> {
-  return given !== null && typeof given === "object" && !Array.isArray(given) ? (given as Record<string, unknown>) : {};
+  return isObject(given) ? given : {};
+}
+
+export function isObject(given: unknown): given is Record<string, unknown> {
+  return given !== null && typeof given === "object" && !Array.isArray(given);
 }
 
 /** One text, or a list of them. */

@@ -103,7 +103,7 @@ export function paint(
   canvas.globalAlpha = 1;
   const hasNames = view.scale >= NAMES_FROM;
   canvas.textBaseline = "middle";
-  canvas.font = `600 12px ${getComputedStyle(canvas.canvas).fontFamily}`;
+  canvas.font = `500 12px ${getComputedStyle(canvas.canvas).fontFamily}`;
   for (const box of boxes) {
     if (box.x + BOX.width < left || box.x > right || box.y + BOX.height < top || box.y > bottom) continue;
     const colour = colours.of.get(box.state);

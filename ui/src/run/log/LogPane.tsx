@@ -3,6 +3,7 @@ import { IconArrowDown, IconArrowUp, IconDownload, IconSearch, IconTextWrap } fr
 import { useEffect, useState, useSyncExternalStore } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiProblem, ROOT } from "@/api/client";
+import { bytes } from "@/cluster/bytes";
 import { SmallAct } from "@/parts/Act";
 import { Failure, Skeleton } from "@/parts/Answer";
 import { IconAct } from "@/parts/IconAct";
@@ -286,9 +287,4 @@ function Foot({ reader, said, on }: { reader: LogReader; said: string; on: strin
       </span>
     </footer>
   );
-}
-
-function bytes(number: number): string {
-  if (number < 1e6) return `${Math.round(number / 1e3)} kB`;
-  return `${(number / 1e6).toFixed(1)} MB`;
 }

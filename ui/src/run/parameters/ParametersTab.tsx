@@ -1,5 +1,9 @@
+import { ActionIcon } from "@mantine/core";
+import { IconDownload } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
+import { ROOT } from "@/api/client";
+import { bytes } from "@/cluster/bytes";
 import { Empty } from "@/parts/Answer";
 import { Facts } from "@/parts/Facts";
 import { Panel } from "@/parts/Panel";
@@ -7,7 +11,7 @@ import { Table } from "@/parts/Table";
 import { exactMoment } from "@/parts/time";
 import { useRun } from "../context";
 import { valuesOf } from "../model";
-import { specOf } from "../queries";
+import { type Attempt, specOf, valuesSeenBy } from "../queries";
 import { unfoldedOf } from "./unfolded";
 
 const TASKS_MAX = 500;
@@ -18,7 +22,7 @@ const between = (start: string, end: string, language: string) =>
 /** With which values the run began, what the workflow says, and what its tasks returned. */
 export function ParametersTab() {
   const { t, i18n } = useTranslation("run");
-  const { run, tasks } = useRun();
+  const { run, tasks, focus } = useRun();
   const spec = useQuery({ ...specOf(run.workflow_code, run.version), enabled: run.workflow != null });
   const given = valuesOf(run.params);
   const said = spec.data?.spec.params ?? {};
@@ -28,7 +32,7 @@ export function ParametersTab() {
     .filter((task) => task.last?.outputs)
     .slice(0, TASKS_MAX)
     .flatMap((task) =>
-      Object.entries(valuesOf(task.last?.outputs)).map(([name, value]) => ({ task: task.name, name, value })),
+      Object.entries(valuesOf(task.last?.outputs)).map(([name, value]) => ({ ...task, name, value, task: task.name })),
     );
   const facts: [string, string][] = [
     [t("scheduleTime"), exactMoment(run.schedule_time, i18n.language)],
@@ -69,7 +73,7 @@ export function ParametersTab() {
               <tr key={`${each.task}/${each.name}`}>
                 <td>{each.task}</td>
                 <td>
-                  <b>{each.name}</b>
+                  <b>{each.name}</b> {each.last != null && <Download attempt={each.last} name={each.name} />}
                 </td>
                 <td className="mono wide">
                   <Value of={each.value} />
@@ -79,6 +83,7 @@ export function ParametersTab() {
           </Table>
         )}
       </Panel>
+      {focus?.last != null && <Seen attempt={focus.last} />}
       <Panel title={t("when")}>
         <Facts className="run-facts" of={facts} />
       </Panel>
@@ -86,8 +91,59 @@ export function ParametersTab() {
   );
 }
 
+/** What each parameter stands for in an attempt of the chosen task. */
+function Seen({ attempt }: { attempt: Attempt }) {
+  const { t } = useTranslation("run");
+  const seen = Object.entries(valuesOf(useQuery(valuesSeenBy(attempt.id)).data?.values)).sort();
+  return (
+    <Panel title={t("seenBy", { task: attempt.name, attempt: attempt.attempt })} remark={seen.length}>
+      {seen.length === 0 ? (
+        <Empty title={t("noneSeen")}>{t("noneSeenSays")}</Empty>
+      ) : (
+        <Table heads={[t("paramName"), t("value")]}>
+          {seen.map(([name, value]) => (
+            <tr key={name}>
+              <td>
+                <b>{name}</b>
+              </td>
+              <td className="mono wide">
+                <Value of={value} />
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+    </Panel>
+  );
+}
+
+/** Saves a value that an attempt gave as a file, however large it is. */
+function Download({ attempt, name }: { attempt: Attempt; name: string }) {
+  const { t } = useTranslation("run");
+  const word = t("downloadValue", { name });
+  return (
+    <ActionIcon
+      component="a"
+      variant="subtle"
+      color="gray"
+      aria-label={word}
+      title={word}
+      href={`${ROOT}api/v1/task-instances/${attempt.id}/value?name=${encodeURIComponent(name)}`}
+      download={`${attempt.name}-${attempt.id}-${name}`}
+    >
+      <IconDownload size={14} stroke={1.5} aria-hidden />
+    </ActionIcon>
+  );
+}
+
+/** What stands for a value that the log store has. */
+const LARGE = /^shoal-value:v1:[^:]*:(\d+):/;
+
 /** A value; one that is a JSON object or list unfolds to a line for each of its parts. */
 function Value({ of }: { of: string }) {
+  const { t } = useTranslation("run");
+  const size = LARGE.exec(of)?.[1];
+  if (size !== undefined) return <span className="mute">{t("largeValue", { size: bytes(Number(size)) })}</span>;
   const unfolded = unfoldedOf(of);
   if (unfolded === null) return <span title={of}>{of}</span>;
   return (
