@@ -13,7 +13,6 @@ from importers import crontab as crontabs
 from importers import imported as results
 from importers import report as reports
 from importers.airflow import convert as dag_files
-from importers.documents import DEFAULT_PROJECT
 from importers.dolphinscheduler import context
 from model.errors import Refused
 from service.words import counted
@@ -74,7 +73,7 @@ async def dolphinscheduler(
     names: Annotated[
         Path | None, typer.Option("--names", metavar="FILE", help="A filled catalog.yaml: the names behind ids.")
     ] = None,
-    project: Project = DEFAULT_PROJECT,
+    project: Project = "default",
 ) -> None:
     """Import definitions of DolphinScheduler 1.2 to 3.4: a YAML file for each workflow, and a report.
 
@@ -98,7 +97,7 @@ async def airflow(
         typer.Option("--serialized", metavar="FILE", help="What the column data of serialized_dag has, as JSON."),
     ] = None,
     online: Annotated[bool, typer.Option("--online", help="Let the schedules fire once they are saved.")] = False,
-    project: Project = DEFAULT_PROJECT,
+    project: Project = "default",
 ) -> None:
     """Import DAGs of Airflow 2 and 3: a YAML file for each DAG, and a report. Exit code 1 as above.
 
@@ -115,7 +114,7 @@ async def crontab(
     tables: Annotated[list[Path], typer.Argument(help="Such as what `crontab -l` prints.", metavar="FILE...")],
     system: Annotated[bool, typer.Option("--system", help="A user stands before each command.")] = False,
     online: Annotated[bool, typer.Option("--online", help="Let the schedules fire once they are saved.")] = False,
-    project: Project = DEFAULT_PROJECT,
+    project: Project = "default",
 ) -> None:
     """Import crontabs: a workflow with a schedule for each line. Exit code 1 as above."""
     _show(call, import_files.import_crontab(tables, out, crontabs.Form(system, online, project)), out)

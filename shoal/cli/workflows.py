@@ -13,9 +13,8 @@ from model.choices import ReleaseState
 from model.runs.webhooks import PATH
 from service.words import counted
 from service.workflows import apply_operations as applying
-from service.workflows import apply_transaction, listing, requests, workflow_warnings
+from service.workflows import apply_transaction, listing, relations, requests, workflow_warnings
 from service.workflows import content as workflow_content
-from service.workflows.relations import get_workflow_relations
 from service.workflows.typed_names import typed
 from shoal import workflow_files
 from shoal.cli import imports, workflow_folders, workflow_release, workflow_versions
@@ -123,8 +122,9 @@ async def show(
             if version is None
             else client.ask(workflow_content.get_workflow_version, code, version)
         )
-        together = head.is_current and any(trigger.datasets for trigger in head.spec.triggers)
-        waits = (await client.ask(get_workflow_relations, code)).dataset_waits if together and not call.as_json else ()
+        waits: Sequence[relations.DatasetWaitAnswer] = ()
+        if head.is_current and any(trigger.datasets for trigger in head.spec.triggers):
+            waits = (await client.ask(relations.get_workflow_relations, code)).dataset_waits
     spec = head.spec
     if call.as_json:
         fields = answer_fields(head)
