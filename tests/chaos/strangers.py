@@ -37,7 +37,7 @@ TABLES = (
     "alert", "alert_channel", "alert_condition", "alert_delivery", "alert_group", "alert_group_channel", "alert_rule",
     "alert_rule_state", "alert_silence", "run_end",
     "log_store", "stored_log", "log_copying", "deleted_workflow", "deleted_run",
-    "file_content", "project_file", "version_file",
+    "file_content", "project_file", "version_file", "dataset_wait",
 )  # fmt: skip
 """All that there are."""
 _LOCKS = {
