@@ -96,7 +96,8 @@ def test_a_failed_run_says_why_shows_its_log_and_turns_green_when_it_runs_again(
     assert arrows.lost() == 0
 
     page.get_by_role("link", name="Parameters").click()
-    expect(page.get_by_role("cell", name="2026-11-21")).to_be_visible()
+    of_run = page.locator("section", has=page.get_by_role("heading", name="Parameters of the run"))
+    expect(of_run.get_by_role("cell", name="2026-11-21")).to_be_visible()
     page.get_by_role("link", name="Events").click()
     expect(page.get_by_text("The run ends: Succeeded")).to_be_visible()
 
