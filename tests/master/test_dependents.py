@@ -55,8 +55,9 @@ class Evaluated:
         monkeypatch.setattr(dependents, "evaluate_all", self)
 
     async def __call__(self, connection: Any, waiting: Collection[WaitingTask]) -> Any:
-        self.ids += [task.id for task in waiting]
-        return await self._evaluate_all(connection, waiting)
+        found = await self._evaluate_all(connection, waiting)
+        self.ids += [task.id for task in waiting]  # not before: an evaluation under way may still see what happens next
+        return found
 
 
 class Place:
