@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -196,18 +197,7 @@ async def test_masters_that_are_killed_start_each_triggered_run_once(fresh: Engi
     first = fresh.define({"name": "a", "updates": ["raw"]}, {"name": "b", "after": ["a"]}, name="first")
     second = fresh.define({"name": "a", "updates": ["clean"]}, name="second", triggers=[middle])
     third = fresh.define({"name": "a"}, name="third", triggers=[last])
-    masters = [await fresh.cluster.master() for _ in range(2)]
-    commands = [fresh.ask("START_PROCESS", first) for _ in range(40)]
-    for _ in range(4):
-        await asyncio.sleep(0.15)
-        masters.pop(0).signal(signal.SIGKILL)
-        masters.append(await fresh.cluster.master())
-    for command in commands:
-        run = await fresh.done(command)
-        assert run is not None
-        assert await fresh.end(run) == "SUCCESS"
-    idle = """SELECT (SELECT count(*) FROM command) + (SELECT count(*) FROM workflow_instance WHERE ended_at IS NULL)"""
-    await eventually(lambda: fresh.cluster.one(idle), until=0, within_s=WITHIN_S)
+    await _run_all(fresh, [first] * 40)
     runs = "SELECT count(*) FROM workflow_instance WHERE workflow_code = %s AND state = 'SUCCESS'"
     assert [fresh.cluster.one(runs, each) for each in (first, second, third)] == [40, 40, 40]
     sources = "SELECT count(DISTINCT split_part(started_by, '/', 1)) FROM workflow_instance WHERE workflow_code = %s"
@@ -219,8 +209,22 @@ async def test_masters_that_are_killed_count_each_update_of_several_datasets_onc
     await fresh.cluster.worker()
     sources = [fresh.define({"name": "a", "updates": [each]}, {"name": "b", "after": ["a"]}) for each in "xy"]
     both = fresh.define({"name": "a"}, triggers=[{"datasets": ["x", "y"]}])
+    await _run_all(fresh, sources * 30)
+    runs = [run for (run,) in fresh.cluster.rows("SELECT id FROM workflow_instance WHERE workflow_code = %s", both)]
+    used = [(dataset, each["run"]) for run in runs for dataset, each in event(fresh, run)["updates"].items()]
+    assert runs
+    assert len(used) == len(set(used)) == 2 * len(runs)
+    ((missing, updates),) = fresh.cluster.rows("SELECT missing, updates FROM dataset_wait")
+    left = {dataset for dataset in updates if missing}
+    assert left | set(missing) == ({"x", "y"} if missing else set())
+    newest = {each: max(int(run) for dataset, run in used if dataset == each) for each in "xy"}
+    assert all(each not in left or int(updates[each]["run"]) != newest[each] for each in "xy")
+
+
+async def _run_all(fresh: Engine, codes: Sequence[int]) -> None:
+    """Start these while four masters are killed in turn; returns once they and all that they trigger have ended."""
     masters = [await fresh.cluster.master() for _ in range(2)]
-    commands = [fresh.ask("START_PROCESS", sources[number % 2]) for number in range(60)]
+    commands = [fresh.ask("START_PROCESS", code) for code in codes]
     for _ in range(4):
         await asyncio.sleep(0.15)
         masters.pop(0).signal(signal.SIGKILL)
@@ -231,12 +235,3 @@ async def test_masters_that_are_killed_count_each_update_of_several_datasets_onc
         assert await fresh.end(run) == "SUCCESS"
     idle = """SELECT (SELECT count(*) FROM command) + (SELECT count(*) FROM workflow_instance WHERE ended_at IS NULL)"""
     await eventually(lambda: fresh.cluster.one(idle), until=0, within_s=WITHIN_S)
-    runs = [run for (run,) in fresh.cluster.rows("SELECT id FROM workflow_instance WHERE workflow_code = %s", both)]
-    used = [(dataset, each["run"]) for run in runs for dataset, each in event(fresh, run)["updates"].items()]
-    assert runs
-    assert len(used) == len(set(used)) == 2 * len(runs)
-    ((missing, updates),) = fresh.cluster.rows("SELECT missing, updates FROM dataset_wait")
-    left = {dataset for dataset in updates if missing}
-    assert left | set(missing) == ({"x", "y"} if missing else set())
-    newest = {each: max(int(run) for dataset, run in used if dataset == each) for each in "xy"}
-    assert all(each not in left or int(updates[each]["run"]) != newest[each] for each in "xy")
