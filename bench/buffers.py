@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, cast
 
-from sqlalchemy import text
-
 from bench.cluster import Cluster
 from bench.figures import Figure
 from dao.cluster import gone_nodes, nodes
 from dao.commands import commands, waiting_work
 from dao.postgres.database import Database, FencedTransaction
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from dao.tasks import task_claims, task_events
 from model.choices import Priority
 from model.cluster.low_water import ALL_EVERY_S, FROM_FIRST, GRACE_S, MarkOfQueue, Marks, MarksOfLooks
@@ -42,6 +41,10 @@ class _Read:
     whole_tables: tuple[str, ...] = ()
 
 
+_SAVEPOINT = text("SAVEPOINT explained")
+_UNDONE = text("ROLLBACK TO SAVEPOINT explained")
+
+
 class _Explaining:
     """Replaces a connection: explains each statement of `dao`, rolls it back, then executes it."""
 
@@ -51,7 +54,7 @@ class _Explaining:
         self.read = _Read()
 
     async def execute(self, statement: Any, values: Any = None) -> Any:
-        undone = await self._connection.begin_nested()
+        await self._connection.execute(_SAVEPOINT)
         explain = text(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement.text}")
         found = (await self._connection.execute(explain, values)).scalar_one()
         [said] = found if isinstance(found, list) else json.loads(found)
@@ -63,7 +66,7 @@ class _Explaining:
             for node in _nodes(top)
             if node["Node Type"] == "Seq Scan" and node["Relation Name"] not in _SMALL
         )
-        await undone.rollback()
+        await self._connection.execute(_UNDONE)
         return await self._connection.execute(statement, values)
 
 

@@ -12,8 +12,6 @@ from typing import Any, cast
 from uuid import UUID
 
 import psycopg
-from sqlalchemy.dialects.postgresql import psycopg as dialect
-from sqlalchemy.sql.elements import TextClause
 
 from bench.cluster import BenchFailed
 from bench.cpu import CpuWatch, cores_told
@@ -25,7 +23,8 @@ from dao.cluster.nodes import Me
 from dao.commands import commands
 from dao.commands.commands import Outcome
 from dao.postgres.database import FencedTransaction
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import Sql
 from dao.runs import workflow_instances
 from dao.runs.workflow_instances import NewInstance
 from dao.tasks import task_instances
@@ -42,7 +41,6 @@ from model.runs.states import TaskState
 PART = "Limits: PostgreSQL alone"
 _PGBENCH_CLIENTS = 4
 _BATCH = 500
-_DIALECT = dialect.PGDialect_psycopg()  # type: ignore[no-untyped-call]
 _SLOT = Slot(0, 1)
 _ENLIST = """
     INSERT INTO node (incarnation, kind, address, process_boot, process_id, process_started)
@@ -134,10 +132,10 @@ class _Recorder:
     rowcount = _BATCH
 
     def __init__(self) -> None:
-        self.sent: list[tuple[TextClause, dict[str, Any]]] = []
+        self.sent: list[tuple[Sql, dict[str, Any]]] = []
         self.info: dict[str, Any] = {}
 
-    async def execute(self, statement: TextClause, values: dict[str, Any]) -> _Recorder:
+    async def execute(self, statement: Sql, values: dict[str, Any]) -> _Recorder:
         if "pg_notify" not in statement.text:  # nobody is notified of bare rows
             self.sent.append((statement, values))
         return self
@@ -165,7 +163,7 @@ class _Bare:
         recorder = _Recorder()
         asyncio.run(_send_batch(cast(AsyncConnection, recorder), me))
         self._hold, self._claim, self._insert, self._record, self._queue = (
-            (str(statement.compile(dialect=_DIALECT)).encode(), values) for statement, values in recorder.sent
+            (statement.query, values) for statement, values in recorder.sent
         )
 
     def claim_batch(self, *, with_tasks: bool) -> bool:

@@ -19,9 +19,9 @@ from dao.cluster.node_rows import NodeRow
 from dao.cluster.nodes import Me, NewNode
 from dao.postgres import newer_schema
 from dao.postgres.database import Database, FencedTransaction
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import Unfit
 from dao.postgres.notify import changed
+from dao.postgres.pool import AsyncConnection
 from metrics import node as metrics
 from metrics.database import DatabaseMetrics
 from model.changes import Changes
@@ -168,7 +168,7 @@ class Life:
                 self._away_since_s = self.last_beat_s
             metrics.beats_failed.inc()
             if isinstance(error, Unavailable):
-                await self.database.doubt()  # the fault that hit the beat may have hit other connections too
+                self.database.doubt()  # the fault that hit the beat may have hit other connections too
             if isinstance(error, Unfit | Denied):
                 await self._ask_for_schema()
             raise

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dao.accounts.audit import AuditEntry
     from dao.accounts.idempotency import Answer, KeyedRequest
     from dao.postgres.database import Database
-    from dao.postgres.engine import AsyncConnection
+    from dao.postgres.pool import AsyncConnection
     from service.accounts.passwords import Passwords
     from service.checks.doctor import MachineChecks
     from service.cluster.drill import Drill

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dao.accounts.audit import AuditEntry
     from dao.accounts.tokens import FoundToken
     from dao.postgres.database import Database
-    from dao.postgres.engine import AsyncConnection
+    from dao.postgres.pool import AsyncConnection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from dao.cluster import went_back
 from dao.cluster.nodes import Me
 from dao.cluster.went_back import LastGiven, Place
 from dao.postgres.database import Database
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from model.ids import Epoch
 from model.logs.name import LogName
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sqlalchemy import text
-
 from dao.accounts.rows import Account
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.accounts.accounts import sent_name
 from model.errors import Changed, NotFound, Refused
 from model.ids import AccountId

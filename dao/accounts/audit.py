@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import text
-
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
+from dao.postgres.sql import filtered, text
 from model.accounts.audits import ActorKind, Outcome, masked
 from model.ids import AccountId, AuditId
 
@@ -81,7 +80,7 @@ _ROWS = RowArrays(_INSERT, {"before": lambda entry: _json(entry.before), "after"
 _PAGE = """
     SELECT id, at, actor_kind, actor, account_id, action, object_kind, object_id, object_name, project, before, after,
            address, request_id, outcome
-    FROM audit WHERE id < :before_id{conditions}
+    FROM audit WHERE id < :before_id{condition}
     ORDER BY id DESC LIMIT :limit
 """
 # index: audit_project, once for each project, so that entries of others are not read
@@ -90,7 +89,7 @@ _PAGE_OF_PROJECTS = """
     CROSS JOIN LATERAL (
         SELECT id, at, actor_kind, actor, account_id, action, object_kind, object_id, object_name, project, before,
                after, address, request_id, outcome
-        FROM audit WHERE project = wanted.name AND id < :before_id{conditions}
+        FROM audit WHERE project = wanted.name AND id < :before_id{condition}
         ORDER BY id DESC LIMIT :limit
     ) e ORDER BY e.id DESC LIMIT :limit
 """
@@ -114,7 +113,7 @@ async def page(
     statement = _PAGE
     if wanted.projects is not None:
         statement, values["projects"] = _PAGE_OF_PROJECTS, sorted(set(wanted.projects))
-    rows = await connection.execute(text(statement.format(conditions=conditions)), values)
+    rows = await connection.execute(filtered(statement, conditions, values))
     return [_row(*row) for row in rows.all()]
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from sqlalchemy import text
-
 from dao.accounts.idempotency import KEPT
 from dao.accounts.sessions import IDLE_MAX
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.accounts.login_limits import WINDOW
 
 BATCH_MAX = 1_000

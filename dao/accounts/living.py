@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from sqlalchemy import text
-
 from dao.accounts.sessions import IDLE_MAX
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.accounts.rights import Role, Scope
 from model.ids import LoginSessionId, TokenId
 

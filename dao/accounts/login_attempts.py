@@ -9,9 +9,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import NewType
 
-from sqlalchemy import text
-
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.accounts.accounts import sent_name
 from model.accounts.login_limits import FREE_OF_ADDRESS, FREE_OF_NAME, WINDOW, counted_address, wait
 

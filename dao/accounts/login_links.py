@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from sqlalchemy import text
-
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.ids import AccountId
 
 _INSERT = text("""

@@ -6,9 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import text
-
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.accounts.project_limits import LIMIT_COLUMNS, NO_LIMITS, ProjectLimits, limits_of
 from model.accounts.rights import Role
 from model.ids import AccountId, WorkflowCode, WorkflowInstanceId

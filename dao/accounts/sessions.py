@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from sqlalchemy import text
-
 from dao.accounts.rows import SessionRow
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.accounts.rights import Role
 from model.ids import AccountId, LoginSessionId
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Row, text
-
 from dao.accounts.rows import TokenRow
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.rows import Row
+from dao.postgres.sql import text
 from model.accounts.rights import Role, Scope
 from model.accounts.tokens import TokensEnd
 from model.errors import Refused, Unauthenticated
@@ -149,7 +149,7 @@ async def revoke_all(connection: AsyncConnection, account: AccountId, which: Tok
     return len((await connection.execute(_REVOKE_ALL, values)).all())
 
 
-def _found(row: Row[Any]) -> FoundToken:
+def _found(row: Row) -> FoundToken:
     # A scope that a later version granted means nothing here.
     scopes = frozenset(Scope(each) for each in row.scopes if each in _SCOPES)
     projects = None if row.projects is None else frozenset(row.projects)

@@ -6,10 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import text
-
 from dao.alerts.rows import AlertRow, Delivery
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import filtered, text
 from model.errors import NotFound
 
 
@@ -63,6 +62,13 @@ _DELIVERIES = text("""
 """)
 
 
+_PAGE = """
+    SELECT a.id, a.created_at, a.kind, a.severity, a.project, a.workflow, a.workflow_instance_id,
+           a.task_instance_id, a.alert_group, a.subject, a.state, a.state_reason
+    FROM alert a WHERE {condition} ORDER BY a.id DESC LIMIT :limit
+"""
+
+
 async def page(connection: AsyncConnection, wanted: AlertFilter, limit: int, before: int | None) -> list[AlertRow]:
     """Up to `limit` alerts, newest first, with ids below `before`."""
     conditions: list[str] = []
@@ -86,15 +92,10 @@ async def page(connection: AsyncConnection, wanted: AlertFilter, limit: int, bef
     if wanted.result is not None:
         within = "".join(f" AND {condition}" for condition in conditions)
         conditions.append(_RESULTS[wanted.result].format(conditions=within))
-    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+    condition = " AND ".join(conditions) or "true"
     if wanted.result != "FAILED" and before is None:
         del values["before"]
-    statement = text(f"""
-        SELECT a.id, a.created_at, a.kind, a.severity, a.project, a.workflow, a.workflow_instance_id,
-               a.task_instance_id, a.alert_group, a.subject, a.state, a.state_reason
-        FROM alert a {where} ORDER BY a.id DESC LIMIT :limit
-    """)
-    return [AlertRow(*row) for row in (await connection.execute(statement, values)).all()]
+    return [AlertRow(*row) for row in await connection.execute(filtered(_PAGE, condition, values))]
 
 
 async def find(connection: AsyncConnection, id_: int) -> tuple[AlertRow, Mapping[str, Any]]:

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import text
-
 from dao.postgres.database import FencedTransaction
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
+from dao.postgres.sql import text
 from model.alerts.alerts import NewAlert
 from model.ids import Epoch, ScheduleId, WorkflowInstanceId
 

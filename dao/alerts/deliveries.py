@@ -13,10 +13,9 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import text
-
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import ALERT_CHANGED, notify
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from dao.secrets.vault import Sealed
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import text
-
 from dao.alerts import channels
 from dao.alerts.rows import Group
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import ALERT_CHANGED, notify
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.errors import NotFound
 from model.near import cure_of
 

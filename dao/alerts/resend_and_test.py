@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 
-from sqlalchemy import text
-
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import ALERT, notify
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 
 _RETRY = text("""
     UPDATE alert_delivery d

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlalchemy import text
-
 from dao.postgres.database import FencedTransaction
+from dao.postgres.sql import text
 from model.ids import TaskInstanceId
 
 _INSERT = text("""

@@ -6,10 +6,9 @@ was committed. Nothing is dropped: an alert that nobody gets keeps the reason.
 
 from __future__ import annotations
 
-from sqlalchemy import text
-
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import ALERT_CHANGED, notify
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 
 _TRY_LOCK = text("SELECT pg_try_advisory_xact_lock(hashtextextended('shoal alerts ' || current_schema(), 0))")
 # A test names its channel, and no silence and no switch keeps it from there. A group that the project may not use gets

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sqlalchemy import text
-
 from dao.alerts.rows import SavedRule
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import ALERT_CHANGED, notify
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.errors import NotFound
 
 _PAGE = text("""

@@ -6,11 +6,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import text
-
 from dao.alerts.rows import Silence
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import ALERT_CHANGED, notify
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.errors import NotFound
 
 

@@ -9,15 +9,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from sqlalchemy import text
-
 from dao.checks.table_checks import Check, finding
 from dao.postgres.address import Address
 from dao.postgres.connection import Connection
 from dao.postgres.database import ANSWER_WITHIN_S, Database
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import translating
+from dao.postgres.pool import AsyncConnection
 from dao.postgres.schema_scripts import read_scripts
+from dao.postgres.sql import text
 
 OLDEST_SERVER = 15
 CONNECTIONS_LEFT_MIN = 5

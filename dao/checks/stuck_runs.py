@@ -13,10 +13,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import TextClause, text
-
 from dao.postgres.database import FencedTransaction
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import Sql, text
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
 from model.runs.states import WorkflowState
 
@@ -57,7 +56,7 @@ NO_TIME = "a task of it waits for a time, and has none"
 HALT_UNREPORTED = "a pause or stop was asked for, and its master was never notified"
 
 
-def _walk(selected: str) -> TextClause:
+def _walk(selected: str) -> Sql:
     """The statement for the unfinished runs that `selected` reads: each, and what is missing if it is stuck.
 
     In steps, each of which checks only the rows left by the previous one: most runs have an attempt under way, and the

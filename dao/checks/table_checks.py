@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import TextClause, text
-
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import Sql, text
 
 RECENT = 100_000
 """How many of the last commands and runs are checked for duplicate work; written out below."""
@@ -28,7 +27,7 @@ class Check:
     name: str
     condition: str
     fix: str
-    statement: TextClause
+    statement: Sql
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,7 @@ class Finds:
     shown: Sequence[str]
 
 
-def finding(sentences: str) -> TextClause:
+def finding(sentences: str) -> Sql:
     """The statement whose rows are the findings; `sentences` returns the column `what`.
 
     They use now(), since only a value that is constant within a statement can be looked up in an index.

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import text
-
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.cluster.timing import Timing
 
 _MAKE = text("INSERT INTO cluster DEFAULT VALUES ON CONFLICT DO NOTHING")

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import text
-
 from dao.cluster import nodes
 from dao.cluster.node_rows import NodeRow
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 
 COUNTED_MAX = 50_000
 """So many rows of each kind are counted; of worker groups that wait, in each."""

@@ -9,12 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import text
-
 from dao.cluster.node_rows import Drain
 from dao.postgres.database import FencedTransaction
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import DRAIN, changed, notify
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.changes import Changes
 from model.cluster.nodes import NodeKind
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from sqlalchemy import text
-
 from dao.cluster.node_rows import NodeRow
 from dao.cluster.nodes import Me, application_name, hold_alive
 from dao.commands import deadly_commands
 from dao.postgres.database import Database
 from dao.postgres.notify import NODE, announce_everything, changed, notify
+from dao.postgres.sql import text
 from model.changes import Changes
 
 OUT_OF_REACH = 1 << 40

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import text
-
 from dao.postgres.database import FencedTransaction
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.ids import Epoch
 
 
@@ -120,7 +119,7 @@ async def say(connection: FencedTransaction, worker: Epoch, waiting: int, reason
 
 async def places(connection: AsyncConnection) -> list[str]:
     """The stores into which workers have copied logs, the newest first."""
-    return list((await connection.execute(_PLACES)).scalars())
+    return (await connection.execute(_PLACES)).scalars()
 
 
 async def copying(connection: AsyncConnection, worker: Epoch | None = None) -> list[Copying]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from sqlalchemy import text
-
 from dao.cluster import nodes
 from dao.cluster.node_rows import NodeRow
 from dao.cluster.rows import FencedNode
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.cluster.nodes import NodeKind
 from model.ids import Epoch
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import Row
 
+from dao.postgres.rows import Row
 from model.cluster.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
 from model.cluster.slots import Slot
 from model.cluster.timing import Silence
@@ -73,9 +72,9 @@ class NodeRow:
         return None if self.heartbeat is None else self.heartbeat.silence
 
 
-def node_row(row: Row[Any]) -> NodeRow:
+def node_row(row: Row) -> NodeRow:
     """A row of the statements that read living nodes (`dao/cluster/nodes.py`)."""
-    values = row._mapping
+    values = row._asdict()
     try:
         heartbeat = Heartbeat.model_validate_json(values["heartbeat"])
     except ValidationError:

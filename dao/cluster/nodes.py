@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import TextClause, text
-
 from dao.cluster.node_rows import NodeRow, node_row
 from dao.postgres import newer_schema
-from dao.postgres.database import Database, FencedTransaction, driver_of
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.database import Database, FencedTransaction
 from dao.postgres.notify import NODE, announce_last_changes, changed, notify
 from dao.postgres.pipeline import Opening, Statement
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import Sql, text
 from model.changes import Changes
 from model.cluster.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
 from model.errors import Fenced, WentBack
@@ -100,7 +99,7 @@ _READ_LIVING = text("""
 """)
 
 
-def _beat(seen: str) -> TextClause:
+def _beat(seen: str) -> Sql:
     """The statement of a beat, which also reads the living nodes `seen`, and whether there is a newer schema as
     `dao/postgres/newer_schema.py` does.
 
@@ -186,7 +185,7 @@ async def enlist(connection: AsyncConnection, incarnation: UUID, new: NewNode) -
 async def hold_alive(connection: AsyncConnection, me: Me) -> None:
     """Hold our permission to write until this transaction ends. Raises `Fenced` if we no longer have it."""
     hold_alive_next(connection, me)
-    await driver_of(connection).open()
+    await connection.driver.open()
 
 
 def hold_alive_next(connection: AsyncConnection, me: Me) -> None:
@@ -196,7 +195,7 @@ def hold_alive_next(connection: AsyncConnection, me: Me) -> None:
         if rows[-1:] == [0]:
             raise Fenced(f"{me} was fenced: others took it for dead")
 
-    driver_of(connection).opening = Opening([hold(me)], check)
+    connection.driver.opening = Opening([hold(me)], check)
 
 
 def hold(me: Me) -> Statement:

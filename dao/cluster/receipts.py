@@ -8,11 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import text
-
 from dao.cluster.rows import SlotChange, TakenBy
 from dao.cluster.slot_changes import read_change
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.errors import NotFound
 from model.ids import Epoch
 

@@ -6,11 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
-from sqlalchemy import text
-
 from dao.cluster.rows import MemberChange, SlotChange, SlotMember, SlotReason
 from dao.postgres.database import FencedTransaction
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.ids import CommandId, Epoch
 
 # The number is the next one: of masters that write at once, whose views may differ for a moment, one does.

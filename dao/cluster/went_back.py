@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import text
-
 from dao.cluster.nodes import Me
 from dao.postgres.database import FencedTransaction
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import NODE, notify
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.ids import Epoch, TaskInstanceId, WorkflowInstanceId
 
 FORGOTTEN_AFTER_S = 3600.0

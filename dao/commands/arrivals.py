@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import text
-
 from dao.commands.rows import Arrival
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 
 READ_MAX = 2_000
 """Of the handled commands the newest so many are searched for those that were handled lately; `_LATELY` has the same

@@ -13,9 +13,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import text
-
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from dao.run_lists.run_conditions import RunConditions
 from dao.runs.bulk import Matching
 from model.accounts.audits import ActorKind

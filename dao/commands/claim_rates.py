@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from sqlalchemy import text
-
 from dao.commands.rows import Claims
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 
 READ_MAX = 5_000
 

@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import text
-
 from dao.postgres.database import FencedTransaction
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
+from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
+from dao.postgres.sql import text
 from model.changes import Changes
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
 from model.cluster.slots import Slot

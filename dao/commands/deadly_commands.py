@@ -14,10 +14,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import text
-
 from dao.postgres.database import FencedTransaction
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.cluster.slots import Slot
 from model.ids import CommandId, Epoch
 

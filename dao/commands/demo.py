@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
-import psycopg
-from sqlalchemy import text
-
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.ids import Epoch, WorkflowCode
 from model.runs.states import TaskState, WorkflowState
 
@@ -92,8 +90,7 @@ async def load_seed(connection: AsyncConnection) -> None:
     """Run `sql/seed/demo_workflows.sql` without psql: skips lines that begin with a backslash (psql commands)."""
     lines = (files("sql") / "seed" / SEED).read_text("utf-8").splitlines()
     script = "\n".join(line for line in lines if not line.startswith("\\"))
-    driver = (await connection.get_raw_connection()).driver_connection
-    assert isinstance(driver, psycopg.AsyncConnection)
+    driver = connection.driver
     await driver.execute(script.encode())
 
 

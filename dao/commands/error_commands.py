@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
 
-from sqlalchemy import text
-
 from dao.commands import commands
 from dao.commands.commands import Outcome
 from dao.commands.rows import ErrorCommand
 from dao.postgres.database import FencedTransaction
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.changes import Changes
 from model.choices import FailureStrategy, Priority, TaskDependType
 from model.errors import NotFound, Refused

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from sqlalchemy import text
-
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
 from model.runs.commands import CommandRow
 

@@ -6,10 +6,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import text
-
 from dao.commands.rows import Residue, WaitingCommand
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.ids import CommandId
 
 READ_MAX = 5_000
@@ -159,7 +158,7 @@ async def is_longer(connection: AsyncConnection) -> bool:
 
 async def last_taken(connection: AsyncConnection) -> LastTaken | None:
     """The newest command that a master has taken; None in a new database."""
-    row = (await connection.execute(_LAST_TAKEN)).one_or_none()
+    row = (await connection.execute(_LAST_TAKEN)).first()
     return None if row is None else LastTaken(*row)
 
 

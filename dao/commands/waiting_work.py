@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import text
-
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.cluster.low_water import FROM_FIRST, Horizon, Marks
 from model.cluster.slots import Slot
 from model.ids import Epoch
@@ -113,7 +112,7 @@ async def work_waits(
         "created_s": marks.created_s if marks else 0.0,
         "event": marks.event if marks else 0,
     }
-    found = dict((await connection.execute(_WORK_WAITS, values)).one()._mapping)
+    found = dict((await connection.execute(_WORK_WAITS, values)).one()._asdict())
     horizon = Horizon(found.pop("oldest_transaction"), found.pop("next_transaction"))
     is_old = found["oldest_s"] is not None and found["oldest_s"] < found["now_s"] - older_than.total_seconds()
     aged = found.pop("ahead") or is_old

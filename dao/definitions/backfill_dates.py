@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from dao.definitions import schedules
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from model.choices import ReleaseState
 from model.ids import WorkflowCode
 from model.runs.backfill import BackfillSpec, FireTimes, chains

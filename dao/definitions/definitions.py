@@ -7,13 +7,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import Row, text
-
 from dao.commands import commands
 from dao.commands.commands import NewCommand
 from dao.definitions import versions
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.rows import Row
+from dao.postgres.sql import text
 from model.accounts.project_limits import NO_LIMITS, ProjectLimits, limits_of
 from model.changes import Changes
 from model.choices import ReleaseState
@@ -215,7 +215,7 @@ async def find(
 
 async def projects_with(connection: AsyncConnection, name: str) -> list[str]:
     """The names of the projects that have a workflow of this name, sorted."""
-    return list((await connection.execute(_PROJECTS, {"name": name})).scalars())
+    return (await connection.execute(_PROJECTS, {"name": name})).scalars()
 
 
 async def page(
@@ -316,7 +316,7 @@ def _codes(spec: WorkflowSpec) -> Mapping[str, int]:
     return {task.name: task.code for task in spec.coded().tasks if task.code is not None}
 
 
-def _definition(row: Row[Any]) -> Definition:
+def _definition(row: Row) -> Definition:
     state = ReleaseState(row.release_state)
     limits = limits_of(row)
     return Definition(WorkflowCode(row.code), row.project, row.name, row.version, state, row.project_params, limits)

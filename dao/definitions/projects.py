@@ -7,9 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import text
-
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.definitions.defaults import TaskDefaults
 from model.definitions.project_defaults import read_defaults, written_defaults
 from model.errors import NotFound, Refused
@@ -92,7 +91,7 @@ async def insert(connection: AsyncConnection, name: str) -> bool:
 
 async def workflows_of(connection: AsyncConnection, name: str, limit: int) -> list[str]:
     """The names of up to `limit` workflows of a project."""
-    return list((await connection.execute(_WORKFLOWS, {"name": name, "limit": limit})).scalars())
+    return (await connection.execute(_WORKFLOWS, {"name": name, "limit": limit})).scalars()
 
 
 async def delete(connection: AsyncConnection, name: str) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import text
-
 from dao.definitions.references import named_by
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.changes import Changes
 from model.choices import ReleaseState
 from model.ids import CommandId, ScheduleId, WorkflowCode, WorkflowInstanceId
@@ -55,14 +54,14 @@ async def set_state(connection: AsyncConnection, code: WorkflowCode, state: Rele
 
 async def firing(connection: AsyncConnection, code: WorkflowCode) -> list[ScheduleId]:
     """Its schedules that are ONLINE."""
-    return list((await connection.execute(_FIRING, {"code": code})).scalars())
+    return (await connection.execute(_FIRING, {"code": code})).scalars()
 
 
 async def users_of(connection: AsyncConnection, code: WorkflowCode) -> Users:
     """What uses a workflow: unfinished runs, waiting commands, schedules, and current versions of other workflows."""
     values = {"code": code, "limit": FOUND_MAX}
     runs, commands, schedules = [
-        list((await connection.execute(query, values)).scalars()) for query in (_UNFINISHED, _COMMANDS, _SCHEDULES)
+        (await connection.execute(query, values)).scalars() for query in (_UNFINISHED, _COMMANDS, _SCHEDULES)
     ]
     return Users(runs, commands, schedules, (await named_by(connection, code))[:FOUND_MAX])
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import Row, text
-
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import SCHEDULE, changed, notify
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.rows import Row
+from dao.postgres.sql import text
 from model.changes import Changes
 from model.choices import FailureStrategy, Misfire, Priority, WarningType
 from model.errors import Refused
@@ -59,7 +58,7 @@ async def list_in_file(connection: AsyncConnection, id_: ScheduleId) -> None:
     await connection.execute(_LIST_IN_FILE, {"id": id_})
 
 
-def _stored(row: Row[Any]) -> StoredSchedule:
+def _stored(row: Row) -> StoredSchedule:
     try:
         spec = ScheduleSpec(
             row.crontab,

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import text
-
 from dao.postgres.database import FencedTransaction
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import SCHEDULE, changed, notify
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.changes import Changes
 from model.cluster.slots import Slot
 from model.errors import NotFound

@@ -10,9 +10,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sqlalchemy import TextClause, text
-
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import Sql, text
 from dao.run_lists import id_prefixes
 
 EACH_LENGTH = 100
@@ -133,7 +132,7 @@ def _ranges(q: str) -> list[tuple[int, int]]:
 
 
 async def _found(
-    connection: AsyncConnection, statement: TextClause, visible: Collection[str] | None, limit: int, **values: object
+    connection: AsyncConnection, statement: Sql, visible: Collection[str] | None, limit: int, **values: object
 ) -> list[Found]:
     values |= {"visible": None if visible is None else list(visible), "limit": limit}
     return [Found(FoundKind(kind), *row) for kind, *row in (await connection.execute(statement, values)).all()]

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import TextClause, text
-
 from dao.postgres.database import Database, FencedTransaction
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import Sql, text
 
 LAG = 5.0
 """Autovacuum lags if a table has this many times the changes after which it should have come."""
@@ -52,7 +51,7 @@ _READ = text("""
     ORDER BY c.relname
 """)
 # SKIP_LOCKED: if autovacuum is at it, nothing is left to do.
-_ANALYZE: Mapping[str, TextClause] = {
+_ANALYZE: Mapping[str, Sql] = {
     "command": text("ANALYZE (SKIP_LOCKED) command"),
     "pool_line": text("ANALYZE (SKIP_LOCKED) pool_line"),
     "pool_resource": text("ANALYZE (SKIP_LOCKED) pool_resource"),
@@ -60,7 +59,7 @@ _ANALYZE: Mapping[str, TextClause] = {
     "task_instance": text("ANALYZE (SKIP_LOCKED) task_instance"),
     "workflow_instance": text("ANALYZE (SKIP_LOCKED) workflow_instance"),
 }
-_VACUUM: Mapping[str, TextClause] = {
+_VACUUM: Mapping[str, Sql] = {
     "command": text("VACUUM (SKIP_LOCKED, TRUNCATE false, PARALLEL 0) command"),
     "pool_line": text("VACUUM (SKIP_LOCKED, TRUNCATE false, PARALLEL 0) pool_line"),
     "pool_resource": text("VACUUM (SKIP_LOCKED, TRUNCATE false, PARALLEL 0) pool_resource"),

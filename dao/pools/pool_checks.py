@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import text
-
 from dao.postgres.database import FencedTransaction
+from dao.postgres.sql import text
 from model.ids import Epoch
 
 SECONDS_MAX = 604_800

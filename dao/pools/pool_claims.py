@@ -11,11 +11,10 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import text
-
 from dao.pools import pool_leases
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
+from dao.postgres.sql import text
 from dao.tasks.task_claims import ClaimedTask
 from model.changes import Changes
 from model.choices import Priority
@@ -263,7 +262,7 @@ def _are_needs(stored: Any) -> bool:
 async def claim(connection: FencedTransaction, given: Sequence[Waiter], worker: Epoch) -> list[ClaimedTask]:
     """Take these attempts with all their leases; the transaction holds their pools. Returns those that it took: what
     another session has locked just now stays queued."""
-    held = (await connection.execute(_HOLD_ATTEMPTS, {"ids": [waiter.id for waiter in given]})).scalars().all()
+    held = (await connection.execute(_HOLD_ATTEMPTS, {"ids": [waiter.id for waiter in given]})).scalars()
     taken = [waiter for waiter in given if waiter.id in set(held)]
     needs = [(waiter.id, name, number) for waiter in taken for name, number in sorted(waiter.needs.items())]
     if not needs:

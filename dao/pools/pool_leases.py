@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sqlalchemy import text
-
 from dao.postgres.database import FencedTransaction
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.ids import Epoch, TaskInstanceId
 
 # What changes a pool, and what records checks, locks several rows too: all by id, or two wait for each other.

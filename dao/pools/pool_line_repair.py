@@ -6,10 +6,9 @@ leaves a difference. Level-triggered, by any master.
 
 from __future__ import annotations
 
-from sqlalchemy import text
-
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import POOL, notify
+from dao.postgres.sql import text
 
 # Rows `l` that are not the place of an attempt that waits.
 # The attempt is held, so that nobody queues or claims it meanwhile; who waits for a lock of it comes later.

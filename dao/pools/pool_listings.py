@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import text
-
 from dao.pools.rows import PoolCounts, ResourceRow, TaskOfRun, WaitingTask
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.choices import Priority
 from model.pools.resources import ResourceState
 

@@ -6,10 +6,9 @@ import asyncio
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import text
-
 from dao.pools.saved_pools import PoolHead, notify_line
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.errors import NotFound, Refused
 from model.near import cure_of
 

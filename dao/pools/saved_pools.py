@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import text
-
 from dao.pools import resource_rows
 from dao.pools.pool_checks import SECONDS_MAX
 from dao.pools.resource_rows import Change
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.changes import Changes
 from model.errors import NotFound, Refused
 from model.near import cure_of

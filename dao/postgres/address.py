@@ -12,21 +12,21 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from ipaddress import IPv6Address
 from pathlib import Path
-from urllib.parse import quote, unquote
+from urllib.parse import parse_qsl, quote, unquote
 
 from psycopg import OperationalError, pq
-from sqlalchemy import URL, make_url
-from sqlalchemy.exc import ArgumentError
 
-from dao.secrets.data_source_url import is_secret_option
 from dao.secrets.secret_file import read_secret
+from dao.secrets.url_options import is_secret_option
 from model.errors import InvalidSettings
 from model.near import nearest
 
 SCHEME = "postgresql+psycopg"
 _FORM = f"{SCHEME}://user:password@host:5432/name"
-_HOSTS_IN_AUTHORITY = re.compile(
-    r"(?P<before>[\w+]+://(?>(?:[^:/]*(?::[^@]*)?@)?))(?P<hosts>[^/?@]*,[^/?@]*)(?P<after>[/?].*|)", re.DOTALL
+_URL = re.compile(
+    r"(?P<scheme>[\w+]+)://(?>(?:(?P<user>[^:/]*)(?::(?P<password>[^@]*))?@)?)"
+    r"(?P<hosts>[^/?]*)(?:/(?P<name>[^?]*))?(?:\?(?P<query>.*))?",
+    re.DOTALL,
 )
 _HOST_AND_PORT = re.compile(r"(?:\[(?P<ipv6>[^\]]+)\]|(?P<name>[^:\[\]]*))(?::(?P<port>\d*))?")
 _WRITABLE = ("any", "primary", "read-write")
@@ -94,46 +94,43 @@ def with_argument(url: str, name: str, value: str) -> str:
 
 
 def _arguments(text: str) -> dict[str, str]:
-    url = _parsed(text.strip())
-    given = {"user": url.username, "password": url.password, "dbname": url.database}
-    found = {name: value for name, value in given.items() if value}
-    query = dict(url.query)
-    if query.get("ssl") == "true":  # as JDBC has it; libpq takes it too
-        query = {"sslmode": "require", **{name: value for name, value in query.items() if name != "ssl"}}
-    found |= _hosts(url, query)
-    for name, value in query.items():
-        if not isinstance(value, str):
+    url = _URL.fullmatch(text.strip())
+    if url is None:
+        raise InvalidSettings(f"the database URL cannot be read; write it as {_FORM}")
+    if "@" in url["hosts"] or "@" in unquote(url["user"] or ""):
+        raise InvalidSettings("the database URL has an @ too many; write one in a password as %40, and a / as %2F")
+    if url["scheme"] not in (SCHEME, "postgresql", "postgres"):
+        raise InvalidSettings(f"the database URL begins with {url['scheme']}://, Shoal needs {SCHEME}://")
+    given = {"user": url["user"], "password": url["password"], "dbname": url["name"]}
+    found = {name: unquote(value) for name, value in given.items() if value}
+    query: dict[str, list[str]] = {}
+    for name, value in parse_qsl(url["query"] or ""):
+        query.setdefault(name, []).append(value)
+    if query.get("ssl") == ["true"]:  # as JDBC has it; libpq takes it too
+        query = {"sslmode": ["require"], **{name: value for name, value in query.items() if name != "ssl"}}
+    found |= _hosts(url["hosts"], query)
+    for name, values in query.items():
+        if len(values) > 1:
             raise InvalidSettings(f"the database URL gives the argument {name[:60]} twice; leave one")
-        found[name] = value
+        found[name] = values[0]
     _check(found)
     if "," in found.get("host", found.get("hostaddr", "")):
         found.setdefault("target_session_attrs", "read-write")
     return found
 
 
-def _parsed(text: str) -> URL:
-    if (many := _HOSTS_IN_AUTHORITY.fullmatch(text)) is not None:  # as libpq has it; SQLAlchemy has hosts in the query
-        path, mark, query = many["after"].partition("?")
-        hosts = "&".join(f"host={quote(unquote(each), safe='')}" for each in many["hosts"].split(","))
-        text = f"{many['before']}{path or '/'}?{hosts}{'&' if mark else ''}{query}"
-    try:
-        url = make_url(text)
-    except (ArgumentError, ValueError):
-        raise InvalidSettings(f"the database URL cannot be read; write it as {_FORM}") from None
-    if "@" in (url.host or "") or "@" in (url.username or ""):
-        raise InvalidSettings("the database URL has an @ too many; write one in a password as %40, and a / as %2F")
-    if url.drivername not in (SCHEME, "postgresql", "postgres"):
-        raise InvalidSettings(f"the database URL begins with {url.drivername}://, Shoal needs {SCHEME}://")
-    return url
-
-
-def _hosts(url: URL, query: dict[str, str | tuple[str, ...]]) -> dict[str, str]:
+def _hosts(authority: str, query: dict[str, list[str]]) -> dict[str, str]:
     """Hosts and ports as libpq has them, whichever way they are written; taken out of the query."""
-    given = [each for part in _texts(query.pop("host", "")) for each in part.split(",")]
-    split = [_host_and_port(each) for each in given] if any(given) else [(unquote(url.host or ""), "")]
-    apart = [each for part in _texts(query.pop("port", "")) for each in part.split(",")]
+    split = [_host_and_port(unquote(each)) for each in authority.split(",")]
+    apart = [each for part in query.pop("port", []) for each in part.split(",")]
+    if len(split) == 1:
+        ((host, port),) = split
+        split, apart = [(host, "")], apart if any(apart) or not port else [port]
+    in_query = [each for part in query.pop("host", []) for each in part.split(",")]
+    if any(in_query):
+        split = [_host_and_port(each) for each in in_query]
     if not any(apart):
-        apart = [str(url.port)] if url.port is not None else []
+        apart = []
     if apart and any(port for _, port in split):
         raise InvalidSettings(
             "the database URL gives ports with its hosts and apart; write h1:5432,h2:5433 without port="
@@ -213,7 +210,3 @@ def _written(scheme: str, arguments: Mapping[str, str]) -> str:
     query = "&".join(f"{key}={quote(value, safe='*,')}" for key, value in rest.items())
     at = "@" if before else ""
     return f"{scheme}://{before}{at}{where}/{quote(name, safe='')}{'?' if query else ''}{query}"
-
-
-def _texts(value: str | tuple[str, ...]) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else value

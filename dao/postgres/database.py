@@ -7,38 +7,32 @@ locked rows relies. `application_name` names the node, such as `shoal-master-17`
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, timedelta
 from functools import partial
-from typing import NewType, cast
+from typing import NewType
 
 import psycopg
-from sqlalchemy import text
-from sqlalchemy.pool import AsyncAdaptedQueuePool
-from sqlalchemy.util.concurrency import greenlet_spawn
 
 from dao.postgres import session_settings
 from dao.postgres.address import Address
 from dao.postgres.connection import Connection
-from dao.postgres.engine import AsyncConnection, AsyncEngine, create_async_engine
 from dao.postgres.errors import translated, translating
 from dao.postgres.measures import Measures
 from dao.postgres.notify import announcer_on, collecting
+from dao.postgres.pool import AsyncConnection, Pool
 from dao.postgres.session_settings import STATEMENT_S_MAX
+from dao.postgres.sql import text
 from model.errors import Denied, ShoalError, Unavailable, Unknown
-
-# A connection that is dead when it is returned to the pool is replaced. Its user has had the error already, so the
-# pool's additional traceback is useless.
-logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
 
 ANSWER_WITHIN_S = STATEMENT_S_MAX + 1.0
 """The longest wait for an answer, by our own clock. The server ends every statement before that and reports it. A later
 answer was lost on the way; the connection is closed (`dao/postgres/connection.py`)."""
 
 _PLANNED_ONCE = {"plan_cache_mode": "force_generic_plan"}
+_SNAPSHOT = text("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
 
 async def connect(url: str, application_name: str, answer_within_s: float = ANSWER_WITHIN_S) -> Connection:
@@ -111,15 +105,7 @@ class Database:
             application_name=application_name,
             answer_within_s=answer_within_s,
         )
-        self._engine: AsyncEngine = create_async_engine(
-            "postgresql+psycopg://",  # the dialect only
-            poolclass=AsyncAdaptedQueuePool,
-            pool_size=connections_max,
-            max_overflow=0,
-            pool_timeout=10,
-            pool_use_lifo=True,  # the one used last: its plans are made, and its server process is in the caches
-            async_creator=lambda: self._admitted(connect),
-        )
+        self._pool = Pool(lambda: self._admitted(connect), connections_max)
         self._keeps_plans = keeps_plans
         self._announcer = announcer_on(self.reading) if announces_together else None
         self._measures = measures or Measures()
@@ -128,7 +114,6 @@ class Database:
         self._is_open = True
         self._in_use = self._in_use_max = 0
         self._trim_timer: asyncio.TimerHandle | None = None
-        self._trimming: asyncio.Task[None] | None = None
 
     async def close(self) -> None:
         """Close the pool; connections in use are closed when they are returned."""
@@ -140,14 +125,14 @@ class Database:
         if self._is_open:
             self._is_open = False
             self._measures.closed(self._connections_max)
-        await self._engine.dispose()
+        self._pool.close_idle()
 
-    async def doubt(self) -> None:
+    def doubt(self) -> None:
         """Close the idle connections: they are not needed, or another one turned out to be dead and these may be too.
 
         Connections in use are closed when they are returned.
         """
-        await self._engine.dispose()
+        self._pool.close_idle()
 
     async def _admitted(self, connect: Callable[[], Awaitable[Connection]]) -> Connection:
         connection = await connect()
@@ -164,15 +149,16 @@ class Database:
     async def reading(self) -> AsyncIterator[AsyncConnection]:
         """A connection in autocommit, for single statements. Raises `Unavailable` or `BadData`."""
         with self._counted(), translating():
-            async with _pooled(self._engine, self._measures) as connection:
-                yield await connection.execution_options(isolation_level="AUTOCOMMIT")
+            async with self._pooled(autocommit=True) as connection:
+                yield connection
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[AsyncConnection]:
         """A transaction that only reads: all its statements see one moment. Raises `Unavailable` or `BadData`."""
         with self._counted(), translating():
-            async with _pooled(self._engine, self._measures) as connection:
-                yield await connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+            async with self._pooled(autocommit=True) as connection:
+                await connection.execute(_SNAPSHOT)
+                yield connection
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[AsyncConnection]:
@@ -209,13 +195,25 @@ class Database:
         """Close idle connections if there are more than were lately in use at once; a new one is made quickly."""
         self._trim_timer = None
         needed, self._in_use_max = max(1, self._in_use_max), self._in_use
-        pool = cast(AsyncAdaptedQueuePool, self._engine.pool)
-        if pool.checkedin() + pool.checkedout() > needed:
-            self._trimming = asyncio.create_task(self.doubt())
+        if self._pool.idle + self._in_use > needed:
+            self.doubt()
+
+    @asynccontextmanager
+    async def _pooled(self, *, autocommit: bool = False) -> AsyncIterator[AsyncConnection]:
+        began_s = time.monotonic()
+        with translating():
+            driver, generation = await self._pool.take()
+        self._measures.waited(time.monotonic() - began_s)
+        try:
+            if driver.autocommit != autocommit:
+                await driver.set_autocommit(autocommit)
+            yield AsyncConnection(driver)
+        finally:
+            await self._pool.give_back(driver, generation)
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[AsyncConnection]:
-        async with _pooled(self._engine, self._measures) as connection:
+        async with self._pooled() as connection:
             try:
                 with translating(), collecting(connection, self._announcer) as notices:
                     yield connection
@@ -224,8 +222,7 @@ class Database:
                 raise
             began_s = time.monotonic()
             try:
-                await driver_of(connection).commit_with(notices.statements())
-                await connection.commit()  # for SQLAlchemy's own state
+                await connection.driver.commit_with(notices.statements())
             except BaseException as error:
                 notices.in_doubt()
                 await _abandon(connection)
@@ -247,43 +244,18 @@ def _admits_all(_timeline: str | None) -> None:
     pass
 
 
-@asynccontextmanager
-async def _pooled(engine: AsyncEngine, measures: Measures) -> AsyncIterator[AsyncConnection]:
-    """A connection of the pool; closed at the end if the pool was closed meanwhile, even as it was returned.
-
-    Otherwise it would stay open until garbage collection.
-    """
-    pool, began_s = engine.pool, time.monotonic()
-    with translating():
-        connection = await engine.connect()
-    measures.waited(time.monotonic() - began_s)
-    try:
-        yield connection
-    finally:
-        await connection.close()
-        if engine.pool is not pool:
-            await greenlet_spawn(pool.dispose)
-
-
-def driver_of(connection: AsyncConnection) -> Connection:
-    """The driver's connection below one of SQLAlchemy."""
-    return cast(Connection, connection.sync_connection.connection.driver_connection)  # type: ignore[union-attr]
-
-
 async def _abandon(connection: AsyncConnection) -> None:
     """Roll back if the connection works; close it if it does not, or if we are cancelled meanwhile."""
     try:
-        await driver_of(connection).rollback()
-        await connection.rollback()  # for SQLAlchemy's own state
+        await connection.driver.rollback()
     except BaseException as error:
-        await connection.invalidate()
+        connection.driver.pgconn.finish()
         if not isinstance(error, Exception):
             raise
 
 
 def _answered(error: BaseException) -> bool:
-    cause = getattr(error, "orig", None) or error
-    return isinstance(cause, psycopg.Error) and cause.diag.severity_nonlocalized == "ERROR"
+    return isinstance(error, psycopg.Error) and error.diag.severity_nonlocalized == "ERROR"
 
 
 def _first_line(error: BaseException) -> str:

@@ -18,7 +18,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
-from sqlalchemy import exc
 
 from model.errors import Denied, ShoalError, Unavailable
 
@@ -56,15 +55,14 @@ class LockTaken(Unavailable):
 
 
 def translated(error: BaseException) -> ShoalError:
-    """Translate an error of SQLAlchemy or psycopg that was raised before COMMIT was sent."""
-    cause = error.orig if isinstance(error, exc.DBAPIError) and error.orig is not None else error
-    sentence = str(cause).strip().splitlines()[0] if str(cause).strip() else type(cause).__name__
-    state = cause.sqlstate if isinstance(cause, psycopg.Error) else None
+    """Translate an error of psycopg that was raised before COMMIT was sent."""
+    sentence = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    state = error.sqlstate if isinstance(error, psycopg.Error) else None
     if state is not None:
         if state.startswith(_BLAMED_CLASSES):
             return BadData(f"{sentence} ({state})")
-        if isinstance(cause, psycopg.errors.LockNotAvailable | psycopg.errors.DeadlockDetected):
-            where = f" {cause.diag.context}" if cause.diag.context else ""
+        if isinstance(error, psycopg.errors.LockNotAvailable | psycopg.errors.DeadlockDetected):
+            where = f" {error.diag.context}" if error.diag.context else ""
             return LockTaken(f"somebody else holds a lock ({state}): {sentence}{where}")
         if state == _NO_RIGHT:
             return Denied(
@@ -78,11 +76,11 @@ def translated(error: BaseException) -> ShoalError:
             )
         return Unavailable(f"the database refused for now ({state}): {sentence}")
     # Without an SQLSTATE either the value could not be sent at all, or the server did not answer.
-    if isinstance(cause, psycopg.DataError | psycopg.ProgrammingError | psycopg.NotSupportedError):
+    if isinstance(error, psycopg.DataError | psycopg.ProgrammingError | psycopg.NotSupportedError):
         return BadData(sentence)
-    if (denied := _login_refused(str(cause))) is not None:
+    if (denied := _login_refused(str(error))) is not None:
         return denied
-    if isinstance(cause, psycopg.Error) and cause.pgconn is not None and cause.pgconn.used_password:
+    if isinstance(error, psycopg.Error) and error.pgconn is not None and error.pgconn.used_password:
         return Unavailable(
             f"the database took the password and then ended the connection: {sentence}; "
             "if this does not pass, fix user, password or database name in the database URL"
@@ -103,5 +101,5 @@ def translating() -> Iterator[None]:
     """Raise `Unavailable` or `BadData` instead of the driver's errors."""
     try:
         yield
-    except (exc.SQLAlchemyError, psycopg.Error) as error:
+    except psycopg.Error as error:
         raise translated(error) from error

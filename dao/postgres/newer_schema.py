@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import text
-
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from dao.postgres.schema_scripts import read_scripts
+from dao.postgres.sql import text
 
 # Reads the primary key beyond the known version: almost always no rows. An upgrade adds a row. If our own row is
 # missing, somebody edited the table: that is not an upgrade, and no reason to stop.

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 
-from sqlalchemy import text
-
 from dao.postgres.announcer import EVERYTHING, Announcer
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.pipeline import Statement
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.changes import Changes
 
 COMMAND = "shoal_command"

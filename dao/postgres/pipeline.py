@@ -10,16 +10,15 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Self, cast
 
 import psycopg
 from psycopg.abc import Params, PQGen, Query, QueryNoTemplate
 from psycopg.pq import TransactionStatus
-from sqlalchemy import TextClause
-from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
-Statement = tuple[TextClause, Mapping[str, object]]
+from dao.postgres.sql import Sql
+
+Statement = tuple[Sql, Mapping[str, object]]
 """A statement and its parameters."""
 
 # The error that breaks a pipeline is raised; that the broken pipeline cannot be ended in order is not worth a line.
@@ -95,7 +94,7 @@ class PipelinedConnection(psycopg.AsyncConnection[tuple[Any, ...]]):
                 if begins:
                     await self.execute(b"BEGIN")
                 for statement, values in opening.statements:
-                    cursors.append(await self.execute(_psycopg(statement), values))
+                    cursors.append(await self.execute(statement.query, values))
                 yield
         except psycopg.Error:  # of a statement that was perhaps never to be tried
             opening.check([cursor.rowcount for cursor in cursors])
@@ -108,7 +107,7 @@ class PipelinedConnection(psycopg.AsyncConnection[tuple[Any, ...]]):
         if statements:
             async with self.together():
                 for statement, values in statements:
-                    await self.execute(_psycopg(statement), values)
+                    await self.execute(statement.query, values)
                 await self.execute(b"COMMIT")
         else:
             await self.commit()
@@ -142,12 +141,3 @@ class Cursor(psycopg.AsyncCursor[tuple[Any, ...]]):
         """As in psycopg; the opening goes first, in a round trip of its own."""
         await cast(PipelinedConnection, self.connection).open()
         await super().executemany(query, params_seq, **options)
-
-
-@cache
-def _psycopg(statement: TextClause) -> str:
-    """The text of a statement with psycopg's placeholders."""
-    return str(statement.compile(dialect=_DIALECT))
-
-
-_DIALECT = PGDialect_psycopg()  # type: ignore[no-untyped-call]

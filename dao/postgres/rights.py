@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlalchemy import text
-
 from dao.postgres.database import Database
+from dao.postgres.sql import text
 from model.errors import Denied
 
 SHOWN_MAX = 4
@@ -147,7 +146,7 @@ async def missing(database: Database, needs: Mapping[str, str]) -> list[str]:
     pairs = [(table, action) for table, actions in needs.items() for action in actions.split()]
     values = {"tables": [table for table, _ in pairs], "actions": [action for _, action in pairs]}
     async with database.reading() as connection:
-        return list((await connection.execute(_MISSING, values)).scalars())
+        return (await connection.execute(_MISSING, values)).scalars()
 
 
 async def check(database: Database, part: str) -> None:

@@ -6,10 +6,10 @@ import re
 from importlib.resources import files
 
 import psycopg
-from sqlalchemy import text
 
 from dao.postgres.database import Database
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from dao.postgres.table_changes import change_tables
 from model.errors import Refused
 
@@ -36,8 +36,7 @@ async def grant(database: Database, prefix: str = PREFIX) -> list[str]:
 
     async def run(connection: AsyncConnection) -> None:
         await connection.execute(_PREFIX, {"prefix": prefix})
-        driver = (await connection.get_raw_connection()).driver_connection
-        assert isinstance(driver, psycopg.AsyncConnection)
+        driver = connection.driver
         try:
             await driver.execute(script.encode())
         except psycopg.errors.InsufficientPrivilege as error:

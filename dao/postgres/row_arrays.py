@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import TextClause
+from dao.postgres.sql import Sql
 
 _COLUMN = re.compile(r"CAST\(:(\w+) AS ([\w ]+)\[\]\)")
 
@@ -24,7 +24,7 @@ class RowArrays:
         getters: name of a column -> how its value is read from a row; else it is the row's attribute of that name.
     """
 
-    def __init__(self, statement: TextClause, getters: Mapping[str, Callable[[Any], object]] | None = None) -> None:
+    def __init__(self, statement: Sql, getters: Mapping[str, Callable[[Any], object]] | None = None) -> None:
         columns = dict(_COLUMN.findall(statement.text))
         own = getters or {}
         assert own.keys() <= columns.keys(), own.keys() - columns.keys()

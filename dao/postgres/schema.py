@@ -20,13 +20,14 @@ from importlib.resources.abc import Traversable
 from urllib.parse import quote
 
 import psycopg
-from sqlalchemy import Row, text
 
 from dao.logger import logger
 from dao.postgres.address import Address
 from dao.postgres.database import Database
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.rows import Row
 from dao.postgres.schema_scripts import Script, Scripts, read_scripts
+from dao.postgres.sql import text
 from dao.postgres.table_changes import LOCKS_WITHIN_S, change_tables
 from model.errors import Denied, Refused
 
@@ -200,7 +201,7 @@ async def check(database: Database, folder: Traversable | None = None) -> None:
         raise TooNew(_too_new(applied[-1], scripts))
 
 
-def _elsewhere(database: Database, found: Row[tuple[str, str, bool]]) -> str:
+def _elsewhere(database: Database, found: Row) -> str:
     return (
         f"the tables of Shoal in the database {database.shown} are in its schema {found.schema}, which is not in the "
         f"search_path; ALTER DATABASE {found.database} SET search_path = {found.schema}, or name it in the database "
@@ -235,7 +236,7 @@ async def _refuse_while_nodes_live(connection: AsyncConnection, script: Script) 
 
 
 async def _living(connection: AsyncConnection) -> list[str]:
-    return list((await connection.execute(_LIVING, {"within_s": BEATS_WITHIN_S})).scalars())
+    return (await connection.execute(_LIVING, {"within_s": BEATS_WITHIN_S})).scalars()
 
 
 async def _applied(connection: AsyncConnection) -> list[_Applied]:
@@ -246,8 +247,7 @@ async def _applied(connection: AsyncConnection) -> list[_Applied]:
 
 async def _run(connection: AsyncConnection, script: Script, database: Database) -> None:
     """Run one script in the open transaction. Uses the driver: only that accepts several statements at once."""
-    driver = (await connection.get_raw_connection()).driver_connection
-    assert isinstance(driver, psycopg.AsyncConnection)
+    driver = connection.driver
     try:
         await driver.execute(script.content.encode())
     except psycopg.DatabaseError as error:

@@ -14,13 +14,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from sqlalchemy import text
-
 from dao.logger import logger
-from dao.postgres.connection import Connection
 from dao.postgres.database import Database
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import LockTaken
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.backoff import Backoff
 from model.errors import Unavailable
 
@@ -87,8 +85,7 @@ async def change_tables(
 @asynccontextmanager
 async def _patient(connection: AsyncConnection) -> AsyncIterator[None]:
     """For a transaction of unknown length: disable the server's time-outs and ours."""
-    driver = (await connection.get_raw_connection()).driver_connection
-    assert isinstance(driver, Connection)
+    driver = connection.driver
     await connection.execute(_PATIENT)
     answer_within_s, driver.answer_within_s = driver.answer_within_s, None
     try:
@@ -109,7 +106,7 @@ async def _watching_blockers(
             await asyncio.sleep(0.3)
             try:
                 async with database.reading() as other:
-                    if found := list((await other.execute(_BLOCKERS, {"pid": pid})).scalars()):
+                    if found := (await other.execute(_BLOCKERS, {"pid": pid})).scalars():
                         blockers[:] = found
             except Unavailable as error:
                 log.warning("blockers_not_read", error=str(error))

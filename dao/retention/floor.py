@@ -13,7 +13,7 @@ once chose a far higher one.
 
 from __future__ import annotations
 
-from sqlalchemy import text
+from dao.postgres.sql import text
 
 ID_STEP = text("""
     SELECT greatest(1, abs(seqincrement)) FROM pg_sequence

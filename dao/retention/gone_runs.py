@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import text
-
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 
 # A run above all that there are is not gone: the database is another one, or an older state of it.

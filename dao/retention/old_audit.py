@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import text
-
 from dao.postgres.database import FencedTransaction
+from dao.postgres.sql import text
 from model.runs.retention_pace import READ_MAX
 
 

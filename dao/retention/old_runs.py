@@ -15,11 +15,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import TextClause, text
-
 from dao.postgres.database import FencedTransaction
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import BadData, translating
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import Sql, text
 from dao.retention.floor import ID_STEP
 from model.errors import Unavailable
 from model.ids import WorkflowCode, WorkflowInstanceId
@@ -255,13 +254,11 @@ async def delete_left(connection: FencedTransaction, run: WorkflowInstanceId, ro
     return await _deleted(connection, _DELETE_LEFT, {"run": run, "rows_max": rows_max}, time.monotonic())
 
 
-async def _deleted(
-    connection: FencedTransaction, statement: TextClause, values: Mapping[str, Any], began_s: float
-) -> Deleted:
+async def _deleted(connection: FencedTransaction, statement: Sql, values: Mapping[str, Any], began_s: float) -> Deleted:
     """In a savepoint: the transaction goes on after rows that are locked, or cannot be deleted in time."""
     try:
         with translating():
-            async with connection.begin_nested():
+            async with connection.savepoint():
                 runs, attempts = (await connection.execute(statement, values)).one()
     except (BadData, Unavailable) as error:
         return Deleted(0, 0, time.monotonic() - began_s, str(error))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 
-from sqlalchemy import text
-
-from dao.postgres.engine import AsyncConnection
-from dao.postgres.tables import task_instance
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from dao.run_lists import run_listings as listings
+from dao.run_lists.attempt_rows import attempts_that, task_of
 from dao.runs import lookups
 from dao.runs.rows import Elements, Run, TaskRun
 from model.definitions.each import count_stored
@@ -18,11 +17,11 @@ from model.ids import TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.runs.elements import ELEMENTS_MAX, KEPT, element_code, is_element, task_named_in
 from model.runs.states import TaskState
 
-_PAGE = text("""
-    task_instance.workflow_instance_id = :run AND task_instance.flag = 'YES'          -- index: task_instance_valid
-    AND task_instance.task_code BETWEEN :lowest AND :highest
-    AND (CAST(:states AS text[]) IS NULL OR task_instance.state = ANY(CAST(:states AS text[])))
-""")
+_PAGE = """
+    t.workflow_instance_id = :run AND t.flag = 'YES'                                  -- index: task_instance_valid
+    AND t.task_code BETWEEN :lowest AND :highest
+    AND (CAST(:states AS text[]) IS NULL OR t.state = ANY(CAST(:states AS text[])))
+"""
 _COUNTS = text("""
     SELECT workflow_instance_id AS run, (-task_code) / :most AS code, state, count(*) AS number,
            (-max(task_code)) % :most AS first
@@ -52,8 +51,7 @@ async def page(
         "highest": element_code(task, 0 if after is None else min(after + 1, ELEMENTS_MAX)),
         "states": list(states) or None,
     }
-    query = listings.tasks().where(_PAGE.bindparams(**values)).order_by(task_instance.c.task_code.desc()).limit(limit)
-    return [listings.read_task(row) for _, *row in (await connection.execute(query)).all()]
+    return [task_of(row) for row in await connection.execute(attempts_that(_PAGE, "t.task_code DESC", values, limit))]
 
 
 async def elements(

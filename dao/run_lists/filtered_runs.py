@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from sqlalchemy import func, select
-
-from dao.postgres.engine import AsyncConnection
-from dao.postgres.tables import workflow_definition, workflow_instance
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import filtered
 from dao.run_lists import run_listings as listings
 from dao.run_lists import run_walks
-from dao.run_lists.run_conditions import RunConditions
+from dao.run_lists.run_conditions import RunConditions, matching
 from dao.run_lists.run_pages import WantedRuns
 from dao.runs.rows import Run
 from model.ids import WorkflowInstanceId
+
+_CHILDREN = """
+    SELECT count(*) FROM workflow_instance i                                    -- index: workflow_instance_child
+    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    WHERE i.parent_instance_id IS NOT NULL AND i.id > CAST(:after AS bigint) AND {condition}
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +53,6 @@ async def page(connection: AsyncConnection, wanted: WantedRuns, conditions: RunC
 
 async def child_count(connection: AsyncConnection, wanted: WantedRuns, *, after: int | None = None) -> int:
     """The number of child runs that a page leaves out without `children`; only those with an id above `after`."""
-    i = workflow_instance.c
-    query = select(func.count()).select_from(workflow_instance).where(i.parent_instance_id.is_not(None))
-    if wanted.is_of_workflows:
-        query = query.join(workflow_definition, workflow_definition.c.code == i.workflow_code)
-    if after is not None:
-        query = query.where(i.id > after)
-    return int((await connection.execute(listings.that_match(query, wanted))).scalar_one())
+    condition, values = matching(wanted)
+    statement = filtered(_CHILDREN, condition, {**values, "after": after or 0})
+    return int((await connection.execute(statement)).scalar_one())

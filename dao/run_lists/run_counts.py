@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Select, literal_column, select, text
-
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import Sql, text
 from dao.run_lists import run_pages, run_walks
 from dao.run_lists.run_conditions import ANY_RUN
 from dao.runs.bulk import Matching, matching
@@ -29,6 +28,9 @@ class Bar:
     count: int
 
 
+_MATCHING = """
+    SELECT FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code WHERE {condition}
+"""
 _BARS = """
     SELECT floor(extract(epoch FROM i.started_at - CAST(:since AS timestamptz)) / CAST(:bar_s AS float8))::int, i.state,
            count(*)
@@ -79,15 +81,15 @@ async def estimate(connection: AsyncConnection, wanted: Matching) -> int:
     return round(await _planned(connection, replace(wanted, conditions=ANY_RUN)) * walked.share)
 
 
-async def planned_rows(connection: AsyncConnection, query: Select[Any]) -> int:
+async def planned_rows(connection: AsyncConnection, query: str, values: Mapping[str, object]) -> int:
     """How many rows the database's planner expects of a query; it reads none of them."""
-    compiled = query.compile(dialect=connection.dialect, compile_kwargs={"render_postcompile": True})
-    row = await connection.exec_driver_sql(f"EXPLAIN (FORMAT JSON) {compiled}", compiled.params)
-    return int(row.scalar_one()[0]["Plan"]["Plan Rows"])
+    (plan,) = (await connection.execute(Sql(f"EXPLAIN (FORMAT JSON) {query}", values))).scalar_one()
+    return int(plan["Plan"]["Plan Rows"])
 
 
 async def _planned(connection: AsyncConnection, wanted: Matching) -> int:
-    return await planned_rows(connection, matching(select(literal_column("1")), wanted))
+    condition, values = matching(wanted)
+    return await planned_rows(connection, _MATCHING.format(condition=condition), values)
 
 
 async def bars(
@@ -110,11 +112,11 @@ async def bars(
     if wanted.workflow is None:
         runs, values = _NEWEST, values | {"read": read}
     else:
-        newest = run_pages.newest(wanted.page(read))
-        runs = f"SELECT * FROM workflow_instance WHERE {newest.text}"
-        values |= newest.compile().params
+        ids, of_ids = run_pages.newest_ids(wanted.page(read))
+        runs = f"SELECT * FROM workflow_instance WHERE id = ANY(ARRAY({ids}))"
+        values |= of_ids
     condition, more = wanted.conditions.sql("i")
-    rows = (await connection.execute(text(_BARS.format(runs=runs, condition=condition)), values | more)).all()
+    rows = (await connection.execute(Sql(_BARS.format(runs=runs, condition=condition)), values | more)).all()
     return [Bar(place, WorkflowState(state), number) for place, state, number in rows]
 
 

@@ -23,8 +23,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import TextClause, text
-
+from dao.postgres.sql import Sql
 from model.runs.states import WorkflowState
 
 RANGES_MAX = 500
@@ -240,21 +239,15 @@ _OF_WORKFLOWS = {
 }
 
 
-def newest(wanted: WantedRuns) -> TextClause:
-    """A condition on `workflow_instance`: the newest runs that are wanted."""
-    ids, values = newest_ids(wanted)
-    return text(f"workflow_instance.id = ANY(ARRAY({ids}))").bindparams(**values)
-
-
 def newest_ids(wanted: WantedRuns) -> tuple[str, dict[str, Any]]:
     """A statement for the ids of the newest runs that are wanted, and its values; its limit is `page`."""
     return _ids(wanted, _OF_RANGES)
 
 
-def counted(wanted: WantedRuns) -> TextClause:
+def counted(wanted: WantedRuns) -> Sql:
     """A statement that counts the runs that are wanted, up to `limit`; it reads little more than it counts."""
     ids, values = _ids(wanted, _SOME_OF_RANGES)
-    return text(f"SELECT count(*) FROM ({ids}) AS counted").bindparams(**values)
+    return Sql(f"SELECT count(*) FROM ({ids}) AS counted", values)
 
 
 def candidates(wanted: WantedRuns) -> tuple[str, dict[str, Any]]:

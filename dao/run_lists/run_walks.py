@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import text
-
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import Sql
 from dao.run_lists import id_prefixes, run_pages
 from dao.run_lists.run_conditions import RunConditions
 from dao.run_lists.run_pages import WantedRuns
@@ -81,7 +80,7 @@ async def walk(
         plain, plain_values = run_pages.plain_condition(wanted_ids)
         condition = f"{plain} AND {condition}"
         values |= plain_values
-    statement = text(_WALK.format(candidates=candidates, condition=condition))
+    statement = Sql(_WALK.format(candidates=candidates, condition=condition))
     row = (await connection.execute(statement, {**values, **more, "wanted": wanted.limit})).one()
     ids, down_to, candidates = row
     return Walked([WorkflowInstanceId(id_) for id_ in ids], down_to, candidates)

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import text
-
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import EVENT, notify
+from dao.postgres.sql import text
 from dao.runs import triggers
 from model.ids import Epoch, WorkflowInstanceId
 

@@ -9,9 +9,8 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import text
-
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from dao.runs.rows import FailedRun, LongRun
 from model.ids import ScheduleId, WorkflowCode
 from model.time.schedules import ScheduleRow

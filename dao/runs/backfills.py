@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import text
-
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
 from model.runs.commands import BACKFILL
 from model.runs.states import WorkflowState

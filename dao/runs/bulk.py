@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, func, select, text
-
-from dao.postgres.engine import AsyncConnection
-from dao.postgres.tables import workflow_definition, workflow_instance
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import Sql, filtered, text
+from dao.run_lists import run_conditions
 from dao.run_lists.run_conditions import ANY_RUN, RunConditions
-from dao.run_lists.run_listings import that_match
 from dao.run_lists.run_pages import WantedRuns
 from model.ids import CommandId, WorkflowInstanceId
 from model.runs.states import WorkflowState
 
-_ASKED = func.coalesce(workflow_instance.c.requested_state, workflow_instance.c.state)
+_ID_MAX = 2**63 - 1
 _UNFINISHED = frozenset(state for state in WorkflowState if not state.is_final)
 
 _BY_IDS = text("""
@@ -25,6 +23,23 @@ _BY_IDS = text("""
     FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
     WHERE i.id = ANY(CAST(:ids AS bigint[])) ORDER BY i.id                   -- index: workflow_instance_pkey
 """)
+_IN_STATES = """
+    SELECT i.id, d.project, coalesce(i.requested_state, i.state) AS state
+    FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    WHERE {condition} AND coalesce(i.requested_state, i.state) = ANY(CAST(:asked AS text[]))
+      AND i.id > :after AND i.id <= :last                                    -- index: workflow_instance_pkey
+    ORDER BY i.id LIMIT :limit
+"""
+_COUNT = """
+    SELECT count(*) FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    WHERE {condition} AND coalesce(i.requested_state, i.state) = ANY(CAST(:asked AS text[]))
+"""
+_COUNTS_OF_OTHERS = """
+    SELECT coalesce(i.requested_state, i.state), count(*)
+    FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    WHERE {condition} AND coalesce(i.requested_state, i.state) <> ALL(CAST(:asked AS text[]))
+    GROUP BY 1
+"""
 _OLDER = text("""
     SELECT count(*) FROM workflow_instance i JOIN workflow_definition d ON d.code = i.workflow_code
     WHERE i.id = ANY(CAST(:ids AS bigint[])) AND i.workflow_version < d.version   -- index: workflow_instance_pkey
@@ -109,31 +124,31 @@ async def in_states(
 
     `after` and `until` limit them to ids greater than the first and up to the second; None: to the newest.
     """
-    i = workflow_instance.c
-    query = matching(select(i.id, workflow_definition.c.project, _ASKED), wanted).where(_ASKED.in_(states))
-    if until is not None:
-        query = query.where(i.id > after, i.id <= until)  # index: workflow_instance_pkey
-    if _UNFINISHED.issuperset(states):
-        query = query.where(i.ended_at.is_(None))  # index: workflow_instance_unfinished
-    rows = (await connection.execute(query.order_by(i.id).limit(limit))).all()
-    return [RunState(id_, project, WorkflowState(state)) for id_, project, state in rows]
+    places = {"after": after, "last": _ID_MAX if until is None else until, "limit": limit}
+    rows = await connection.execute(_asked(_IN_STATES, wanted, states, **places))
+    return [RunState(row.id, row.project, WorkflowState(row.state)) for row in rows]
 
 
 async def count_in_states(connection: AsyncConnection, wanted: Matching, states: Collection[WorkflowState]) -> int:
     """How many runs match and are in one of these states."""
-    query = matching(select(func.count()), wanted).where(_ASKED.in_(states))
-    if _UNFINISHED.issuperset(states):
-        query = query.where(workflow_instance.c.ended_at.is_(None))  # index: workflow_instance_unfinished
-    return int((await connection.execute(query)).scalar_one())
+    return int((await connection.execute(_asked(_COUNT, wanted, states))).scalar_one())
 
 
 async def counts_of_others(
     connection: AsyncConnection, wanted: Matching, states: Collection[WorkflowState]
 ) -> dict[WorkflowState, int]:
     """How many runs match and are in another state, by that state."""
-    counts: Any = func.count()
-    query = matching(select(_ASKED, counts), wanted).where(_ASKED.not_in(states)).group_by(_ASKED)
-    return {WorkflowState(state): count for state, count in (await connection.execute(query)).all()}
+    condition, values = matching(wanted)
+    statement = filtered(_COUNTS_OF_OTHERS, condition, {**values, "asked": [*states]})
+    return {WorkflowState(state): count for state, count in await connection.execute(statement)}
+
+
+def _asked(statement: str, wanted: Matching, states: Collection[WorkflowState], **values: object) -> Sql:
+    """A statement on the runs that match and are in one of these states."""
+    condition, own = matching(wanted)
+    if _UNFINISHED.issuperset(states):
+        condition += " AND i.ended_at IS NULL"  # index: workflow_instance_unfinished
+    return filtered(statement, condition, {**own, **values, "asked": [*states]})
 
 
 async def fates(
@@ -144,14 +159,9 @@ async def fates(
     return [Fate(*row) for row in (await connection.execute(_FATES, values)).all()]
 
 
-def matching(query: Select[Any], wanted: Matching) -> Select[Any]:
-    """A query on runs and their definitions, limited to those that are meant."""
-    i = workflow_instance.c
-    query = query.select_from(workflow_instance).outerjoin(
-        workflow_definition, workflow_definition.c.code == i.workflow_code
-    )
-    if not wanted.children:
-        query = query.where(i.parent_instance_id.is_(None))
-    if not wanted.conditions.is_any:
-        query = query.where(wanted.conditions.clause("workflow_instance"))
-    return that_match(query, wanted.page(0))
+def matching(wanted: Matching) -> tuple[str, dict[str, Any]]:
+    """The condition on a run `i` and its definition `d` that says which runs are meant, and its values."""
+    condition, values = run_conditions.matching(wanted.page(0))
+    more, of_more = wanted.conditions.sql("i")
+    only_top = "" if wanted.children else " AND i.parent_instance_id IS NULL"
+    return f"{condition} AND {more}{only_top}", values | of_more

@@ -20,3 +20,11 @@ def read_codes(text_: str | None, what: str) -> frozenset[TaskCode] | None:
         return frozenset(TaskCode(int(code)) for code in json.loads(text_))
     except (ValueError, TypeError, RecursionError):
         raise Unreadable(f"{what}, as the database has it, is not a JSON list of task codes") from None
+
+
+def readable_codes(text_: str | None) -> frozenset[TaskCode] | None:
+    """The same for lists of rows, which show also the row that has something else there: then None."""
+    try:
+        return read_codes(text_, "it")
+    except Unreadable:
+        return None

@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
-
-from sqlalchemy import Row, text
 
 from dao.postgres.database import FencedTransaction
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import EVENT, changed, notify
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.rows import Row
+from dao.postgres.sql import text
 from dao.runs.code_lists import Unreadable, read_codes
 from dao.runs.workflow_instances import read_instance
 from model.changes import Changes
@@ -196,7 +195,7 @@ async def lock(connection: AsyncConnection, ids: Collection[WorkflowInstanceId])
     }
 
 
-def _scope(row: Row[Any]) -> frozenset[TaskCode] | None:
+def _scope(row: Row) -> frozenset[TaskCode] | None:
     """Raises `Unreadable` for a run that has ended. One that has not is halted, or called to its turn, without it."""
     try:
         return read_codes(row.scope, f"the scope of workflow instance {row.id}")

@@ -8,12 +8,11 @@ from datetime import datetime
 from typing import Any
 from zlib import crc32
 
-from sqlalchemy import text
-
 from dao.postgres.database import FencedTransaction
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import DEPENDENCY, changed, notify_each
+from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
+from dao.postgres.sql import text
 from model.changes import Changes
 from model.ids import Epoch, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.runs.states import TaskState, WorkflowState

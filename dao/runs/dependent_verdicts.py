@@ -12,7 +12,7 @@ from datetime import timedelta
 
 from dao.definitions import definitions
 from dao.definitions.definitions import Whereabouts
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from dao.runs import dependencies
 from dao.runs.dependencies import Before, Found, Span, WaitingTask
 from model.choices import TimeoutStrategy

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from sqlalchemy import text
-
 from dao.postgres.database import FencedTransaction
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from dao.runs.workflow_instances import read_instance
 from model.changes import Changes
 from model.ids import Epoch, WorkflowInstanceId
@@ -125,7 +124,7 @@ async def fail_over(
     Leaves out the runs in `without`; or only the run `only`.
     """
     values = {"limit": limit, "without": list(without), "only": only}
-    ids = (await connection.execute(_FAIL_OVER, values)).scalars().all()
+    ids = (await connection.execute(_FAIL_OVER, values)).scalars()
     await changed(connection, Changes(runs=set(ids)))
     return len(ids)
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sqlalchemy import text
-
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from dao.runs.rows import Cell, LastRun
 from model.ids import WorkflowCode, WorkflowInstanceId
 from model.runs.states import TaskState, WorkflowState

@@ -9,9 +9,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import text
-
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.ids import WorkflowInstanceId
 from model.time.intervals import FireRule
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from sqlalchemy import text
-
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import BadData
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from dao.runs.code_lists import read_codes
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.runs.progress import Progress

@@ -8,8 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import text
-
 from dao.cluster import nodes
 from dao.cluster.node_rows import NodeRow
 from dao.commands import queue_listings
@@ -18,7 +16,8 @@ from dao.commands.queue_listings import GroupQueue
 from dao.definitions import definitions
 from dao.pools import pool_readings
 from dao.pools.pool_readings import PoolReading
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from dao.run_lists import element_listings
 from dao.run_lists import run_listings as listings
 from dao.runs import dependencies, lookups, relations

@@ -6,9 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import text
-
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.cluster.slots import Slot
 from model.ids import CommandId, Epoch, TaskCode, WorkflowInstanceId
 from model.runs.states import WorkflowState

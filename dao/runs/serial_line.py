@@ -15,10 +15,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from sqlalchemy import text
-
 from dao.postgres.database import FencedTransaction
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
 from model.runs import deadlocks
 from model.runs.deadlocks import Unfinished
@@ -253,7 +252,7 @@ async def lock(connection: AsyncConnection, codes: Collection[WorkflowCode]) -> 
     A caller that needs several workflows requests all of them at once: they are locked in one order, so there is no
     deadlock.
     """
-    locked = (await connection.execute(_LOCK, {"codes": sorted(set(codes))})).scalars().all()
+    locked = (await connection.execute(_LOCK, {"codes": sorted(set(codes))})).scalars()
     if deleted := set(codes) - set(locked):
         await connection.execute(_LOCK_DELETED, {"codes": sorted(deleted)})
 

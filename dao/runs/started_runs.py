@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from sqlalchemy import text
-
 from dao.postgres.database import FencedTransaction
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import EVENT, notify
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from dao.runs.relations import ChildRun
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
 from model.runs.instances import ChildState, Parent

@@ -10,11 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from sqlalchemy import Row, text
 
 from dao.postgres.database import FencedTransaction
+from dao.postgres.rows import Row
+from dao.postgres.sql import text
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
 
 TRIGGER = "trigger"
@@ -158,7 +157,7 @@ async def after_updates(connection: FencedTransaction, updates: Sequence[Dataset
     await _ask(connection, (await connection.execute(_AFTER_UPDATES, {**values, "master": master})).all())
 
 
-async def _ask(connection: FencedTransaction, starts: Sequence[Row[Any]]) -> None:
+async def _ask(connection: FencedTransaction, starts: Sequence[Row]) -> None:
     if starts:
         codes, parents, params = (list(column) for column in zip(*starts, strict=True))
         await connection.execute(_ASK, {"codes": codes, "parents": parents, "params": params, "by": TRIGGER})

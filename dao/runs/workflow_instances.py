@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
-
-from sqlalchemy import Row, text
 
 from dao.alerts.rules import note_ends
 from dao.postgres.database import FencedTransaction
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import BadData
 from dao.postgres.notify import changed
+from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
+from dao.postgres.rows import Row
+from dao.postgres.sql import text
 from dao.runs.code_lists import read_codes
 from model.changes import Changes
 from model.choices import ExecutionType, FailureStrategy, Priority, WarningType
@@ -315,7 +314,7 @@ def named(ids: Collection[int]) -> str:
     return ", ".join(map(str, sorted(ids)[:5])) + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")
 
 
-def read_instance(row: Row[Any]) -> WorkflowInstance:
+def read_instance(row: Row) -> WorkflowInstance:
     """A run from a row with the columns of `_READ_OWNED`.
 
     They bring its schedule time within what Python has years for: one row must not fail the fetch of all.

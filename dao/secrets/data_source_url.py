@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from sqlalchemy import URL, make_url
-from sqlalchemy.exc import ArgumentError
-
+from dao.secrets.url_options import is_secret_option
 from model.errors import Refused
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL
 
 URL_BYTES_MAX = 10_000
 
@@ -27,18 +29,18 @@ _SERVERS = ("postgresql", "mysql")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", re.ASCII)
 _HARMLESS_OPTIONS = {"sslmode", "connect_timeout", "application_name", "charset"}
 """Others choose another server, or read files of the machine that connects."""
-_SECRET_OPTION = re.compile(r"pass|pwd|secret|token|key", re.IGNORECASE)
-_SHOWN_OPTIONS = {"sslkey", "ssl_key", "sslrootcert", "keepalives"}
 
 
 def parse_data_source_url(text: str) -> URL:
     """A URL with its driver. Raises `Refused`; no message contains a part of the URL that could be secret."""
+    from sqlalchemy import exc, make_url
+
     form = "write it as dialect://user:password@host:port/database, such as postgresql://ada:secret@db/shop"
     if len(text.encode(errors="surrogatepass")) > URL_BYTES_MAX:
         raise Refused(f"the data source's URL is longer than {URL_BYTES_MAX} bytes")
     try:
         url = make_url(text.strip())
-    except (ArgumentError, ValueError):
+    except (exc.ArgumentError, ValueError):
         raise Refused(f"the data source's URL cannot be read; {form}") from None
     if "@" in (url.host or "") or "@" in (url.username or ""):
         raise Refused("the data source's URL has an @ too many; write one in a password as %40, and a / as %2F")
@@ -102,11 +104,6 @@ def pinned(url: URL, address: str) -> URL:
     if url.get_backend_name() == "postgresql":
         return url.update_query_dict({"hostaddr": address})
     return url.set(host=address)
-
-
-def is_secret_option(option: str) -> bool:
-    """Whether the value of this option of a URL must not be shown."""
-    return _SECRET_OPTION.search(option) is not None and option not in _SHOWN_OPTIONS
 
 
 def _texts(value: str | tuple[str, ...]) -> tuple[str, ...]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from sqlalchemy import TextClause
-
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import Sql
 from dao.secrets.vault import Sealed, Vault
 from model.errors import Refused
 
@@ -20,9 +19,7 @@ def check_name(name: str, what: str) -> str:
     return name
 
 
-async def reseal(
-    connection: AsyncConnection, under_others: TextClause, write: TextClause, purpose: str, vault: Vault
-) -> int:
+async def reseal(connection: AsyncConnection, under_others: Sql, write: Sql, purpose: str, vault: Vault) -> int:
     """Encrypt rows under an older key again with the first key. Returns how many. `purpose` is followed by the name.
 
     Args:

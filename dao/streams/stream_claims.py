@@ -10,10 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from sqlalchemy import text
-
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
+from dao.postgres.sql import text
 from dao.tasks.task_claims import ClaimedTask
 from model.changes import Changes
 from model.ids import Epoch

@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-from sqlalchemy import Row, text
+from typing import NamedTuple
 
 from dao.postgres.database import FencedTransaction
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import KILL, changed, notify
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.rows import Row
+from dao.postgres.sql import text
 from dao.streams.stream_claims import OVERDUE
 from model.changes import Changes
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
@@ -300,7 +300,7 @@ async def rebalanced(connection: FencedTransaction, groups: Sequence[str]) -> No
     await connection.execute(_REBALANCED, {"groups": list(groups)})
 
 
-def _restart(row: Row[Any]) -> AskedRestart:
+def _restart(row: Row) -> AskedRestart:
     restart = Restart(
         WorkflowInstanceId(row.workflow_instance_id),
         TaskCode(row.task_code),

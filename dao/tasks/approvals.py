@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import text
-
 from dao.postgres.database import FencedTransaction
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import EVENT, changed, notify
+from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
+from dao.postgres.sql import text
 from model.alerts.alerts import DEFAULT_GROUP, AlertKind, NewAlert, Severity
 from model.changes import Changes
 from model.errors import NotFound, Refused
@@ -214,7 +213,7 @@ async def begun(
     """The attempts of these runs, tasks and numbers."""
     runs, codes, numbers = zip(*attempts, strict=True)
     values = {"runs": list(runs), "codes": list(codes), "attempts": list(numbers)}
-    return await these(connection, list((await connection.execute(_BEGUN, values)).scalars()))
+    return await these(connection, (await connection.execute(_BEGUN, values)).scalars())
 
 
 async def held(connection: AsyncConnection, id_: TaskInstanceId) -> Approval:

@@ -7,20 +7,17 @@ each costs the same, however long the history is.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import Any
 
-from sqlalchemy import Select, Text, cast, func, select, text
-
-from dao.postgres.engine import AsyncConnection
-from dao.postgres.tables import node, task_instance, workflow_definition, workflow_instance
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import filtered, text
 from dao.run_lists import id_prefixes
+from dao.run_lists.attempt_rows import attempts_that, task_of
 from dao.run_lists.run_conditions import ANY_RUN, RunConditions
 from dao.run_lists.run_counts import CHECKED_MAX, Count, planned_rows
-from dao.run_lists.run_listings import read_task, tasks
 from dao.runs.rows import TaskRun
 from model.errors import NotFound
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
@@ -53,10 +50,9 @@ _NEWEST_OF_PREFIX = text("""
     ORDER BY own.id DESC LIMIT :read
 """)
 # A subquery hides from the planner how many they are: for thousands it would walk all runs to join them.
-_IS_READ = text("task_instance.id = ANY(ARRAY(SELECT unnest(CAST(:ids AS bigint[]))))")
+_IS_READ = "t.id = ANY(ARRAY(SELECT unnest(CAST(:ids AS bigint[]))))"
 # Of the walked attempts those of some workflows: each of their runs is looked up once, however many attempts it has.
-_IS_OF_WORKFLOWS = text("""
-    task_instance.id = ANY(ARRAY(
+_IS_OF_WORKFLOWS = """t.id = ANY(ARRAY(
         WITH walked AS MATERIALIZED (
             SELECT id, workflow_instance_id FROM task_instance                  -- index: task_instance_pkey
             WHERE id >= CAST(:down_to AS bigint) AND id < CAST(:before AS bigint) ORDER BY id DESC
@@ -69,8 +65,39 @@ _IS_OF_WORKFLOWS = text("""
                       AND project = coalesce(CAST(:project AS text), project)))
                 OFFSET 0) AS wanted
         )
-        SELECT walked.id FROM walked WHERE walked.workflow_instance_id IN (SELECT id FROM run)))
+        SELECT walked.id FROM walked WHERE walked.workflow_instance_id IN (SELECT id FROM run)))"""
+_IS_WALKED = "t.id >= CAST(:down_to AS bigint) AND t.id < CAST(:before AS bigint)"
+# So many of the newest attempts are read: the last of them.
+_WALK_END = text("""
+    SELECT id FROM task_instance WHERE id < CAST(:before AS bigint)             -- index: task_instance_pkey
+    ORDER BY id DESC OFFSET :read - 1 LIMIT 1
 """)
+_COUNT = """
+    SELECT count(*) FROM (
+        SELECT FROM task_instance t
+        JOIN workflow_instance i ON i.id = t.workflow_instance_id
+        LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+        LEFT JOIN node n ON n.id = t.worker_id
+        WHERE t.id >= CAST(:down_to AS bigint) AND {condition} LIMIT :most) AS counted
+"""
+_IN_STATES = """
+    SELECT FROM task_instance WHERE CAST(:states AS text[]) IS NULL OR state = ANY(CAST(:states AS text[]))
+"""
+_LIMITS = {
+    "states": "t.state = ANY(CAST(:states AS text[]))",
+    "types": "t.task_type = ANY(CAST(:types AS text[]))",
+    "name": "t.task_name = :name",
+    "workflow": "d.name = :workflow",
+    "project": "d.project = :project",
+    "worker": "(n.address = :worker OR n.name = :worker)",
+    "worker_id": "t.worker_id = :worker_id",
+    "worker_group": "t.worker_group = :worker_group",
+    "started_after": "t.started_at >= CAST(:started_after AS timestamptz)",
+    "started_before": "t.started_at < CAST(:started_before AS timestamptz)",
+    "visible": "d.project = ANY(CAST(:visible AS text[]))",
+    "digits": "starts_with(CAST(t.id AS text), :digits)",
+    "part": "(strpos(lower(t.task_name), :part) > 0 OR strpos(lower(t.reason), :part) > 0)",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,24 +150,25 @@ class Walked:
 
 async def page(connection: AsyncConnection, limit: int, wanted: AttemptFilter, before: int | None = None) -> Walked:
     """Up to `limit` of the attempts with an id below `before` that are wanted."""
-    t = task_instance.c
     if wanted.digits is not None:
         return await _page_of_ids(connection, limit, wanted, wanted.digits, before)
     if wanted.states and FAILED.issuperset(wanted.states):
         return await _page_of_failed(connection, limit, wanted, before)
-    walk = select(t.id).order_by(t.id.desc()).offset(WALK_MAX - 1).limit(1)  # index: task_instance_pkey
-    if before is not None:
-        walk = walk.where(t.id < before)
-    down_to = (await connection.execute(walk)).scalar()
-    query = _that_match(_attempts(), wanted).order_by(t.id.desc()).limit(limit)
-    if before is not None:
-        query = query.where(t.id < before)
-    if down_to is not None:
-        query = query.where(t.id >= down_to)
+    down_to = await _walk_end(connection, WALK_MAX, before)
+    condition, values = _matching(wanted)
+    condition = f"{_IS_WALKED} AND {condition}"
     if (wanted.workflow, wanted.project) != (None, None):
-        of = {"workflow": wanted.workflow, "project": wanted.project}
-        query = query.where(_IS_OF_WORKFLOWS.bindparams(down_to=down_to or 0, before=before or _ID_MAX, **of))
-    return Walked([_attempt(row) for row in (await connection.execute(query)).all()], down_to)
+        condition = f"{condition} AND {_IS_OF_WORKFLOWS}"
+    own: dict[str, Any] = {"down_to": down_to or 0, "before": before or _ID_MAX}
+    own |= {"workflow": wanted.workflow, "project": wanted.project}
+    return Walked(await _read(connection, condition, values | own, limit), down_to)
+
+
+async def _walk_end(connection: AsyncConnection, read: int, before: int | None = None) -> int | None:
+    """The last id of a walk over so many attempts; None if there are fewer."""
+    values = {"before": before or _ID_MAX, "read": read}
+    end: int | None = (await connection.execute(_WALK_END, values)).scalar()
+    return end
 
 
 async def _page_of_failed(connection: AsyncConnection, limit: int, wanted: AttemptFilter, before: int | None) -> Walked:
@@ -148,7 +176,7 @@ async def _page_of_failed(connection: AsyncConnection, limit: int, wanted: Attem
     walks = wanted != AttemptFilter(wanted.states)
     read = FAILED_WALK_MAX if walks else limit
     values = {"states": [state.value for state in set(wanted.states)], "before": before or _ID_MAX, "read": read}
-    ids = (await connection.execute(_NEWEST_FAILED, values)).scalars().all()
+    ids = (await connection.execute(_NEWEST_FAILED, values)).scalars()
     down_to = ids[-1] if walks and len(ids) == read else None
     return Walked(await _of_read(connection, limit, wanted, ids), down_to)
 
@@ -158,99 +186,60 @@ async def _page_of_ids(
 ) -> Walked:
     """The same for ids that begin so: they are read by ranges of the primary key."""
     values = {**id_prefixes.bounds(digits), "before": before or _ID_MAX, "read": WALK_MAX}
-    ids = (await connection.execute(_NEWEST_OF_PREFIX, values)).scalars().all()
+    ids = (await connection.execute(_NEWEST_OF_PREFIX, values)).scalars()
     return Walked(await _of_read(connection, limit, wanted, ids), ids[-1] if len(ids) == WALK_MAX else None)
 
 
 async def _of_read(connection: AsyncConnection, limit: int, wanted: AttemptFilter, ids: Sequence[int]) -> list[Attempt]:
-    query = _that_match(_attempts(), wanted).where(_IS_READ.bindparams(ids=list(ids)))
-    rows = await connection.execute(query.order_by(task_instance.c.id.desc()).limit(limit))
-    return [_attempt(row) for row in rows.all()]
+    condition, values = _matching(wanted)
+    return await _read(connection, f"{_IS_READ} AND {condition}", {**values, "ids": list(ids)}, limit)
+
+
+async def _read(
+    connection: AsyncConnection, condition: str, values: Mapping[str, Any], limit: int | None = None
+) -> list[Attempt]:
+    rows = await connection.execute(attempts_that(condition, "t.id DESC", values, limit))
+    return [
+        Attempt(task_of(row), row.workflow_instance_id, row.workflow_code, row.workflow, row.project) for row in rows
+    ]
 
 
 async def count(connection: AsyncConnection, wanted: AttemptFilter, most: int) -> Count:
     """How many are wanted, up to `most`: of the newest `CHECKED_MAX` of all, unless an index has them."""
-    t = task_instance.c
-    floor = select(t.id).order_by(t.id.desc()).offset(CHECKED_MAX - 1).limit(1)  # index: task_instance_pkey
     is_indexed = bool(wanted.states) and FAILED.issuperset(wanted.states) and wanted == AttemptFilter(wanted.states)
-    down_to = None if is_indexed else (await connection.execute(floor)).scalar()
-    query = _that_match(_with_runs(select(t.id)), wanted).limit(most + 1)
-    if down_to is not None:
-        query = query.where(t.id >= down_to)
-    number = int((await connection.execute(select(func.count()).select_from(query.subquery()))).scalar_one())
+    down_to = None if is_indexed else await _walk_end(connection, CHECKED_MAX)
+    condition, values = _matching(wanted)
+    own: dict[str, Any] = {"down_to": down_to or 0, "most": most + 1}
+    number = int((await connection.execute(filtered(_COUNT, condition, values | own))).scalar_one())
     return Count(min(number, most), number > most or down_to is not None)
 
 
 async def estimate(connection: AsyncConnection, wanted: AttemptFilter) -> int:
     """About how many are wanted: as many of all attempts as of the newest; by states as the planner says."""
     if wanted == AttemptFilter(wanted.states):
-        return await planned_rows(connection, _that_match(select(task_instance.c.id), wanted))
+        return await planned_rows(connection, _IN_STATES, {"states": [*wanted.states] or None})
     newest = await count(connection, wanted, CHECKED_MAX)
     if not newest.is_capped:
         return newest.number
-    return round(newest.number / CHECKED_MAX * await planned_rows(connection, select(task_instance.c.id)))
+    return round(newest.number / CHECKED_MAX * await planned_rows(connection, _IN_STATES, {"states": None}))
 
 
 async def attempt(connection: AsyncConnection, id_: TaskInstanceId) -> Attempt:
     """One attempt. Raises `NotFound`."""
-    row = (await connection.execute(_attempts().where(task_instance.c.id == id_))).first()
-    if row is None:
+    found = await _read(connection, "t.id = :id", {"id": id_})
+    if not found:
         raise NotFound(f"there is no task instance {id_}; `shoal show RUN` lists those of a run")
-    return _attempt(row)
+    return found[0]
 
 
-@cache
-def _attempts() -> Select[Any]:
-    i, d = workflow_instance.c, workflow_definition.c
-    query = tasks().add_columns(i.workflow_code, d.name, d.project)
-    return query.join(workflow_instance, i.id == task_instance.c.workflow_instance_id).outerjoin(
-        workflow_definition, d.code == i.workflow_code
+def _matching(wanted: AttemptFilter) -> tuple[str, dict[str, Any]]:
+    """The condition that says which attempts are wanted, and its values."""
+    by_words = (
+        {"digits": wanted.digits} if wanted.digits is not None else {"part": wanted.words and wanted.words.lower()}
     )
-
-
-def _with_runs(query: Select[Any]) -> Select[Any]:
-    """A query on attempts, with the tables that a filter may name."""
-    t, i, d = task_instance.c, workflow_instance.c, workflow_definition.c
-    query = query.select_from(task_instance).outerjoin(node, node.c.id == t.worker_id)
-    return query.join(workflow_instance, i.id == t.workflow_instance_id).outerjoin(
-        workflow_definition, d.code == i.workflow_code
-    )
-
-
-def _that_match(query: Select[Any], wanted: AttemptFilter) -> Select[Any]:
-    t, d = task_instance.c, workflow_definition.c
-    if wanted.states:
-        query = query.where(t.state.in_(wanted.states))
-    if wanted.types:
-        query = query.where(t.task_type.in_(wanted.types))
-    if wanted.visible is not None:
-        query = query.where(d.project.in_(wanted.visible))
-    if wanted.worker is not None:
-        query = query.where((node.c.address == wanted.worker) | (node.c.name == wanted.worker))
-    if wanted.started_after is not None:
-        query = query.where(t.started_at >= wanted.started_after)
-    if wanted.started_before is not None:
-        query = query.where(t.started_at < wanted.started_before)
-    if wanted.digits is not None:
-        query = query.where(func.starts_with(cast(t.id, Text), wanted.digits))
-    elif wanted.words is not None:
-        words = wanted.words.lower()
-        named = func.strpos(func.lower(t.task_name), words) > 0
-        query = query.where(named | (func.strpos(func.lower(t.reason), words) > 0))
-    if not wanted.of_runs.is_any:
-        query = query.where(wanted.of_runs.clause("workflow_instance"))
-    for column, value in (
-        (t.task_name, wanted.name),
-        (t.worker_id, wanted.worker_id),
-        (t.worker_group, wanted.worker_group),
-        (d.name, wanted.workflow),
-        (d.project, wanted.project),
-    ):
-        if value is not None:
-            query = query.where(column == value)
-    return query
-
-
-def _attempt(row: Sequence[Any]) -> Attempt:
-    run, *task, code, workflow, project = row
-    return Attempt(read_task(task), WorkflowInstanceId(run), WorkflowCode(code), workflow, project)
+    limits = {name: getattr(wanted, name) for name in _LIMITS if name not in ("digits", "part")} | by_words
+    limits |= {"states": [*wanted.states] or None, "types": [*wanted.types] or None}
+    limits["visible"] = None if wanted.visible is None else list(wanted.visible)
+    values = {name: value for name, value in limits.items() if value is not None}
+    of_run, of_values = wanted.of_runs.sql("i")
+    return " AND ".join([*(_LIMITS[name] for name in values), of_run]), values | of_values

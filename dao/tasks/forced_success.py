@@ -6,10 +6,9 @@ to FORCED_SUCCESS of Apache DolphinScheduler.
 
 from __future__ import annotations
 
-from sqlalchemy import text
-
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.changes import Changes
 from model.errors import NotFound, Refused
 from model.ids import TaskInstanceId, WorkflowInstanceId

@@ -13,11 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from sqlalchemy import text
-
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
 from dao.postgres.row_arrays import RowArrays
+from dao.postgres.sql import text
 from model.changes import Changes
 from model.ids import Epoch, TaskInstanceId
 from model.runs.looks import Again

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import text
-
 from dao.pools import pool_leases
 from dao.postgres.database import FencedTransaction
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from dao.tasks.requeue import put_back
 from model.changes import Changes
 from model.ids import TaskInstanceId

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
-from sqlalchemy import Row, text
-
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.rows import Row
+from dao.postgres.sql import text
 from dao.runs.code_lists import read_codes
 from model.ids import TaskCode, WorkflowInstanceId
 from model.runs.instances import TaskAttempt
@@ -42,14 +41,14 @@ async def latest_attempts(
     """The last attempt of each task and element that has begun, by run, in the order in which they ended."""
     found: dict[WorkflowInstanceId, list[TaskAttempt]] = {instance: [] for instance in instances}
     result = await connection.execute(_LATEST, {"instances": list(instances)})
-    for rows in result.partitions(ROWS_AT_ONCE):
-        await asyncio.sleep(0)  # a run may have ten thousand tasks, and other coroutines need the loop
-        for row in rows:
-            found[row.workflow_instance_id].append(_attempt(row))
+    for number, row in enumerate(result):
+        if number % ROWS_AT_ONCE == 0:
+            await asyncio.sleep(0)  # a run may have ten thousand tasks, and other coroutines need the loop
+        found[row.workflow_instance_id].append(_attempt(row))
     return found
 
 
-def _attempt(row: Row[Any]) -> TaskAttempt:
+def _attempt(row: Row) -> TaskAttempt:
     return TaskAttempt(
         TaskCode(row.task_code),
         row.attempt,

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import text
-
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import EVENT, POOL, changed, notify
+from dao.postgres.sql import text
 from model.changes import Changes
 from model.choices import Priority
 from model.ids import Epoch, TaskInstanceId

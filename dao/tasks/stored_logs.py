@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import text
-
 from dao.postgres.database import FencedTransaction
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
+from dao.postgres.sql import text
 from model.ids import TaskInstanceId
 from model.logs.name import LogName
 from model.runs.states import TaskState

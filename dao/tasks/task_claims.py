@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import TextClause, text
-
 from dao.alerts import results
 from dao.pools.pool_checks import LATE_S
 from dao.postgres.database import FencedTransaction
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
+from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
+from dao.postgres.sql import Sql, text
 from dao.tasks import looks
 from dao.tasks.looks import InVain
 from model.changes import Changes
@@ -108,7 +107,7 @@ class WorkWaits(NamedTuple):
     horizon: Horizon
 
 
-def _claim(wanted: str, place: str = "") -> TextClause:
+def _claim(wanted: str, place: str = "") -> Sql:
     """Per group, so that each reads its own part of the index in order of priority; the outer LIMIT leaves the rest
     queued.
 

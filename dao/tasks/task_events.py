@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import text
-
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import EVENT, notify
+from dao.postgres.sql import text
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
 from model.runs.instances import AttemptEnd, ChildState, HaltRequest
 from model.runs.states import TaskState, WorkflowState
@@ -110,7 +109,7 @@ async def readdress(connection: FencedTransaction) -> int:
 
     A worker that reported an end during the failover of its run may not have seen the new owner yet.
     """
-    owners = (await connection.execute(_READDRESS)).scalars().all()
+    owners = (await connection.execute(_READDRESS)).scalars()
     if owners:
         await notify(connection, EVENT, set(owners))
     return len(owners)

@@ -10,11 +10,10 @@ from collections.abc import Collection, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
-from sqlalchemy import text
-
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
 from dao.postgres.row_arrays import RowArrays
+from dao.postgres.sql import text
 from dao.runs.workflow_instances import OwnershipLost, named
 from model.changes import Changes
 from model.choices import Priority, TimeoutStrategy

@@ -8,10 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import text
-
 from dao.postgres.database import FencedTransaction
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.cluster.nodes import NodeState
 from model.errors import NotFound
 from model.ids import Epoch, TaskInstanceId, WorkflowCode, WorkflowInstanceId

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import text
-
 from dao.postgres.database import FencedTransaction
 from dao.postgres.row_arrays import RowArrays
+from dao.postgres.sql import text
 from model.ids import Epoch, TaskInstanceId
 
 

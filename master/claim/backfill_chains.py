@@ -15,7 +15,7 @@ from dao.commands import commands
 from dao.commands.commands import NewCommand
 from dao.definitions import definitions, references
 from dao.definitions.backfill_dates import dates_of
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from model.definitions.plan import Plan
 from model.errors import Refused
 from model.ids import WorkflowCode

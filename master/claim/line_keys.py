@@ -16,7 +16,7 @@ from datetime import datetime
 
 from dao.commands.older_starts import backlogs, older_starts, parameters_above
 from dao.postgres.database import database_time
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from master.claim import to_start
 from master.claim.batch_work import BatchWork
 from master.claim.to_start import ToStart, is_serial, parameters_of, rule_of

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from dao.definitions import definitions
 from dao.definitions.definitions import Definition
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from master.drive.plans import Fetched, PlanKey, Plans
 from model.accounts.project_limits import NO_LIMITS, used_by_start
 from model.choices import ExecutionType, ReleaseState

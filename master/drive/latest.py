@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from dao.runs import later_fires
 from dao.runs.later_fires import DueRun
 from master.drive.runnable import WorkflowRunnable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from dao.streams import stream_ends
 from dao.tasks.task_events import TaskEvent
 from master.drive.held_runs import HeldRuns

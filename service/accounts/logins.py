@@ -24,7 +24,7 @@ from service.callers import Caller, Visitor
 
 if TYPE_CHECKING:
     from dao.postgres.database import Database
-    from dao.postgres.engine import AsyncConnection
+    from dao.postgres.pool import AsyncConnection
     from service.accounts.passwords import Passwords
 
 SECRET_BYTES = 32

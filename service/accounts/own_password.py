@@ -11,7 +11,7 @@ from service.accounts.logins import check_password_of
 
 if TYPE_CHECKING:
     from dao.accounts.accounts import Credentials
-    from dao.postgres.engine import AsyncConnection
+    from dao.postgres.pool import AsyncConnection
     from model.ids import AccountId
     from service.call import Call
 

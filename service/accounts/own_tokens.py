@@ -29,7 +29,7 @@ from service.paging import PageOf, PageQuery, page_of
 
 if TYPE_CHECKING:
     from dao.accounts.accounts import Credentials
-    from dao.postgres.engine import AsyncConnection
+    from dao.postgres.pool import AsyncConnection
 
 LIVES = timedelta(days=90)
 LIVES_MIN, LIVES_MAX = timedelta(minutes=1), timedelta(days=366)

@@ -23,7 +23,7 @@ from service.operation import operation
 from service.paging import PageOf, PageQuery, page_of
 
 if TYPE_CHECKING:
-    from dao.postgres.engine import AsyncConnection
+    from dao.postgres.pool import AsyncConnection
 
 LINK_LIVES = timedelta(minutes=5)
 FIRST_NAME = "admin"

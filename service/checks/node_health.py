@@ -11,7 +11,7 @@ from dao.cluster import drains, node_listings, went_back
 from dao.cluster.drains import NamedDrain
 from dao.cluster.node_rows import NodeRow
 from dao.commands import commands, queue_listings
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from model.cluster.nodes import NodeKind, NodeState
 from model.cluster.timing import Timing
 from service.checks.check_result import Result, Verdict, passed, result_of

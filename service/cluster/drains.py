@@ -22,7 +22,7 @@ from service.operation import operation
 
 if TYPE_CHECKING:
     from dao.cluster.node_rows import Drain, NodeRow
-    from dao.postgres.engine import AsyncConnection
+    from dao.postgres.pool import AsyncConnection
 
 WAIT_S_MAX = 30.0
 CHECK_EVERY_S = 0.05

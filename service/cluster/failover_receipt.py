@@ -10,7 +10,7 @@ from pydantic import Field
 
 from dao.cluster import receipts
 from dao.cluster.rows import MemberChange, SlotChange, SlotReason, TakenBy
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from model.accounts.rights import Right
 from service.call import Call
 from service.fields import Answer, Id, Moment

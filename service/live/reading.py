@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from dao.cluster import nodes
 from dao.pools import pool_listings as pools
 from dao.pools.rows import PoolCounts
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from dao.runs import live
 from dao.runs.rows import ChangedRun
 from model.changes import Changes

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from dao.run_lists import element_listings
 from dao.run_lists import run_listings as listings
 from dao.runs import relations

@@ -23,7 +23,7 @@ from service.callers import Caller, Visitor
 
 if TYPE_CHECKING:
     from dao.accounts.audit import AuditEntry
-    from dao.postgres.engine import AsyncConnection
+    from dao.postgres.pool import AsyncConnection
     from model.ids import AccountId
     from service.oidc.provider import Identity
     from service.oidc.settings import OidcSettings

@@ -22,7 +22,7 @@ from service.pools.saving import KIND, PoolSaved, save_pools
 from service.workflows.definition_files import parse_files
 
 if TYPE_CHECKING:
-    from dao.postgres.engine import AsyncConnection
+    from dao.postgres.pool import AsyncConnection
     from service.call import Change
 
 TAG, BODY_FILE = "resource-pools", "yaml"

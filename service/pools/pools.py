@@ -24,7 +24,7 @@ from service.pools.requests import LineQuery, Name, PoolQuery, ResourceQuery, re
 
 if TYPE_CHECKING:
     from dao.pools.rows import ResourceRow
-    from dao.postgres.engine import AsyncConnection
+    from dao.postgres.pool import AsyncConnection
 
 TAG = "resource-pools"
 WORKFLOWS_MAX = 10

@@ -16,7 +16,7 @@ from service.pools.answers import SavedPool
 if TYPE_CHECKING:
     from dao.accounts.audit import AuditEntry
     from dao.pools.saved_pools import PoolHead, PutPool
-    from dao.postgres.engine import AsyncConnection
+    from dao.postgres.pool import AsyncConnection
     from model.definitions.workflow import WorkflowSpec
     from service.callers import Caller
     from service.pools.pool_file import PoolDocument

@@ -14,7 +14,7 @@ from model.ids import WorkflowInstanceId
 
 if TYPE_CHECKING:
     from dao.definitions.definitions import Definition
-    from dao.postgres.engine import AsyncConnection
+    from dao.postgres.pool import AsyncConnection
 
 
 async def check_limits(

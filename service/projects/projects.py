@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from dao.definitions import projects
 from dao.definitions.projects import Project
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from dao.secrets.parameters import sealed_values
 from model import fields
 from model.accounts.project_limits import LIMIT_COLUMNS

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from dao.runs import attention, usual_times
 from dao.runs.rows import FailedRun, LongRun
 from model.accounts.rights import Right

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from dao.runs import backfills
 from dao.runs.backfills import DateRun, RefusedDates
 from model.ids import CommandId, WorkflowCode

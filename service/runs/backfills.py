@@ -12,7 +12,7 @@ from dao.commands.commands import NewCommand
 from dao.definitions import definitions, references
 from dao.definitions.backfill_dates import dates_of
 from dao.definitions.definitions import Definition
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from dao.runs import backfills, lookups
 from model.accounts.rights import Right
 from model.errors import Refused

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from dao.commands import commands
 from dao.commands.commands import NewCommand
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from dao.runs import bulk
 from dao.runs.bulk import Matching, RunState
 from model.accounts.rights import Right, is_seen

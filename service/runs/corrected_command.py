@@ -29,7 +29,7 @@ from service.workflows.sealing import sealed_for_start
 if TYPE_CHECKING:
     from dao.commands.error_commands import Corrections
     from dao.commands.rows import ErrorCommand
-    from dao.postgres.engine import AsyncConnection
+    from dao.postgres.pool import AsyncConnection
 
 
 class CorrectedCommand(Asked):

@@ -150,7 +150,7 @@ async def retry_error_commands(call: Call, body: RetryCommands) -> RetriedComman
     async with call.changing(*_subjects(found[0])) as change:
         for error in (each.error for each in found):
             try:
-                async with change.connection.begin_nested():
+                async with change.connection.savepoint():
                     await retry_check.check_unchanged(change.connection, error)
                     new = await error_commands.retry_error_command(change.connection, error.id)
             except Refused as reason:

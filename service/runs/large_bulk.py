@@ -14,7 +14,7 @@ from dao.commands import bulk_operations, commands
 from dao.commands.bulk_operations import Asker, BulkOperation, BulkState, NewOperation
 from dao.commands.commands import NewCommand
 from dao.postgres.database import Database
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from dao.runs import bulk
 from dao.runs.bulk import Matching, RunState
 from model.errors import ShoalError, Unavailable

@@ -22,7 +22,7 @@ from service.runs.requests import RunFilter, RunQuery, TaskQuery
 from service.runs.run_progress import with_progress
 
 if TYPE_CHECKING:
-    from dao.postgres.engine import AsyncConnection
+    from dao.postgres.pool import AsyncConnection
     from dao.run_lists.run_counts import Count
     from dao.runs.backfills import RefusedDates
     from dao.runs.bulk import Matching

@@ -17,7 +17,7 @@ from service.projects.limits import check_limits_of_start
 from service.runs.answers import NewerVersionAnswer, OlderBelowAnswer, Visible
 
 if TYPE_CHECKING:
-    from dao.postgres.engine import AsyncConnection
+    from dao.postgres.pool import AsyncConnection
     from dao.runs.rows import Run
 
 

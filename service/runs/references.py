@@ -8,7 +8,7 @@ from shlex import quote
 
 from dao.definitions import definitions
 from dao.definitions.definitions import Definition
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from dao.run_lists import element_listings
 from dao.run_lists import run_listings as listings
 from dao.run_lists.run_pages import WantedRuns

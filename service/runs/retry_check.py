@@ -19,7 +19,7 @@ from service.projects.limits import check_limits_of_reruns, check_limits_of_star
 if TYPE_CHECKING:
     from dao.commands.rows import ErrorCommand
     from dao.definitions.definitions import Definition
-    from dao.postgres.engine import AsyncConnection
+    from dao.postgres.pool import AsyncConnection
 
 
 @dataclass(frozen=True)

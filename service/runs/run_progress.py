@@ -12,7 +12,7 @@ from model.runs.states import TaskState, WorkflowState
 from service.runs.answers import ListedRun
 
 if TYPE_CHECKING:
-    from dao.postgres.engine import AsyncConnection
+    from dao.postgres.pool import AsyncConnection
     from dao.runs.run_progress import RunExtent
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from dao.run_lists import element_listings
 from dao.run_lists import run_listings as listings
 from dao.runs import lookups, relations, started_runs

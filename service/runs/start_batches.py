@@ -21,7 +21,7 @@ from dao.commands.commands import NewCommand
 from dao.definitions import definitions, versions
 from dao.definitions.definitions import Definition
 from dao.postgres.database import Database
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from model.cost import TooCostly
 from model.errors import Refused, Unavailable
 from model.ids import WorkflowCode

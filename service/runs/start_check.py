@@ -16,7 +16,7 @@ from model.parameters.parameters import parse_parameters
 
 if TYPE_CHECKING:
     from dao.definitions.definitions import Definition
-    from dao.postgres.engine import AsyncConnection
+    from dao.postgres.pool import AsyncConnection
 
 _GIVES_TO_CHILDREN = {"SUB_PROCESS", "DYNAMIC"}
 

@@ -12,7 +12,7 @@ from dao.commands import commands
 from dao.commands.commands import NewCommand
 from dao.definitions import definitions
 from dao.definitions.definitions import Definition
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from model.accounts.project_limits import NO_LIMITS, used_by, used_by_start
 from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from dao.run_lists import run_listings as listings
 from dao.runs import run_story
 from dao.runs.rows import Run, TaskRun

@@ -12,7 +12,7 @@ from model.runs.estimate import run_left_s, task_left_s
 from model.runs.states import TaskState, WorkflowState
 
 if TYPE_CHECKING:
-    from dao.postgres.engine import AsyncConnection
+    from dao.postgres.pool import AsyncConnection
     from dao.runs.rows import Run, TaskRun
 
 TASKS_MAX = 200

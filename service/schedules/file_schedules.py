@@ -13,7 +13,7 @@ from typing import Literal
 from dao.definitions import definitions, schedule_contents, schedules
 from dao.definitions.definitions import Definition
 from dao.definitions.schedule_contents import StoredSchedule
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.ids import ScheduleId

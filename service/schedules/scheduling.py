@@ -14,7 +14,7 @@ from datetime import datetime
 from dao.definitions import definitions, schedule_contents, schedules
 from dao.definitions.definitions import Definition
 from dao.definitions.schedule_contents import contents_of
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from dao.secrets.parameters import sealed_values
 from model.choices import ReleaseState
 from model.definitions.workflow import WorkflowSpec

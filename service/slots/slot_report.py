@@ -19,7 +19,7 @@ from model.ids import Epoch
 if TYPE_CHECKING:
     from dao.cluster.node_rows import NodeRow
     from dao.cluster.rows import FencedNode
-    from dao.postgres.engine import AsyncConnection
+    from dao.postgres.pool import AsyncConnection
     from service.cluster.registered_masters import Registered
 
 FENCED_SHOWN_MAX = 5

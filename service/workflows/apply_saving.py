@@ -12,7 +12,7 @@ from datetime import datetime
 
 from dao.definitions import definitions, references, release
 from dao.definitions.definitions import Definition
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from model.choices import ReleaseState
 from model.definitions.problems import InvalidWorkflow
 from model.errors import NotFound, Refused

@@ -23,7 +23,7 @@ from service.workflows.workflow_warnings import doubts
 
 if TYPE_CHECKING:
     from dao.accounts.audit import AuditEntry
-    from dao.postgres.engine import AsyncConnection
+    from dao.postgres.pool import AsyncConnection
     from service.call import Call
     from service.workflows.definition_files import FileContent
 

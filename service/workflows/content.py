@@ -8,7 +8,7 @@ from pydantic import Field
 
 from dao.definitions import versions
 from dao.definitions.definitions import Definition
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from model.accounts.rights import Right
 from model.definitions.workflow import TaskSpec, WorkflowSpec
 from model.errors import NotFound

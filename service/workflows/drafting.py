@@ -17,7 +17,7 @@ from dao.definitions.definitions import Definition
 from dao.definitions.drafts import Draft, DraftHead, ListedDraft
 from dao.definitions.versions import Authorship
 from dao.postgres.database import database_time
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from model.accounts.rights import Right
 from model.definitions.line_diff import unified
 from model.errors import Forbidden, NotFound, Refused

@@ -13,7 +13,7 @@ from datetime import datetime
 from dao.definitions import definitions, drafts, versions
 from dao.definitions.definitions import Definition
 from dao.definitions.drafts import Draft, DraftHead
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from model.errors import Changed, NotFound, Refused
 from model.fields import NAME_LENGTH_MAX
 from model.parameters.parameters import is_storable

@@ -19,7 +19,7 @@ from dao.accounts import audit
 from dao.accounts.audit import AuditEntry
 from dao.definitions import definitions, versions
 from dao.definitions.definitions import Definition
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from model.accounts.rights import Right
 from model.errors import Changed, NotFound
 from service.call import Call, Subject

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from dao.definitions import definitions, versions
 from dao.definitions.definitions import Definition
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from model.accounts.rights import Right
 from model.definitions.layout import Layout, Note, Place
 from model.errors import NotFound, Refused

@@ -17,7 +17,7 @@ from service.workflows.requests import WorkflowQuery, WorkflowReference
 
 if TYPE_CHECKING:
     from dao.definitions.definitions import Definition
-    from dao.postgres.engine import AsyncConnection
+    from dao.postgres.pool import AsyncConnection
 
 
 class WorkflowAnswer(Answer):

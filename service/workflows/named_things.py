@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dao.alerts.groups import all_groups
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from dao.secrets.data_sources import all_data_sources
 from dao.secrets.environments import all_environments
 from model.near import nearest

@@ -12,7 +12,7 @@ from model.parameters.parameters import is_storable
 from service.workflows.result_checks import wrong_results
 
 if TYPE_CHECKING:
-    from dao.postgres.engine import AsyncConnection
+    from dao.postgres.pool import AsyncConnection
 
 
 async def with_project_files(connection: AsyncConnection, spec: WorkflowSpec, project: str) -> WorkflowSpec:

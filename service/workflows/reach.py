@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dao.definitions import definitions
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from model.accounts.project_limits import StartOptions
 from model.accounts.rights import Right
 from model.definitions.workflow import WorkflowSpec

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dao.definitions import definitions, projects, schedule_contents, versions
 from dao.definitions.definitions import Definition
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from model.cost import MATCH_LINE_US, spend
 from model.definitions.line_diff import MATCHED_MAX, unified
 from model.definitions.workflow import WorkflowSpec

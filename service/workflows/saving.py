@@ -10,7 +10,7 @@ from dao.definitions import release as release_rows
 from dao.definitions.definitions import Definition
 from dao.definitions.release import Users
 from dao.postgres.database import database_time
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from model.accounts.rights import Right, is_seen
 from model.choices import ReleaseState
 from model.definitions.problems import InvalidWorkflow, Problem

@@ -25,7 +25,7 @@ from service.workflows.project_files import with_project_files
 if TYPE_CHECKING:
     from dao.definitions.definitions import Definition
     from dao.definitions.schedule_contents import StoredSchedule
-    from dao.postgres.engine import AsyncConnection
+    from dao.postgres.pool import AsyncConnection
     from service.workflows.workflow_file import WorkflowDocument
 
 S = TypeVar("S", bound=WorkflowSpec)

@@ -15,7 +15,7 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
 
 from dao.definitions import versions
 from dao.definitions.definitions import Definition
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from model.definitions.layout import Layout
 from model.definitions.project_defaults import as_inherited
 from model.definitions.workflow import WorkflowSpec

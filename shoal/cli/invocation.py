@@ -13,7 +13,7 @@ from pwd import getpwuid
 from typing import Any
 
 from dao.postgres import database as postgres
-from dao.postgres import engine, schema
+from dao.postgres import pool, schema
 from model.errors import Denied, Refused, Unavailable
 from model.runs import traces
 from service.secrets import key_settings
@@ -27,7 +27,7 @@ class Reading:
     """An open database: a connection for single reads, and the database's time when it was opened."""
 
     database: postgres.Database
-    connection: engine.AsyncConnection
+    connection: pool.AsyncConnection
     now: datetime
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import secrets
 
-from sqlalchemy import make_url, text
+from sqlalchemy import make_url
 
 from dao.accounts import expired, idempotency
 from dao.accounts.idempotency import KeyedRequest
 from dao.postgres import roles
 from dao.postgres.database import Database
+from dao.postgres.sql import text
 from model.accounts.rights import Role, Scope
 from service.accounts import audit_pages, logins, own_account, own_sessions, own_tokens, people, project_access
 from service.accounts.audit_pages import AuditQuery

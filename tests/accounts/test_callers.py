@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import event
 
 from model.accounts.rights import CLUSTER_RIGHTS, Right, Role, Scope
 from model.errors import Forbidden, Hidden, NotFound, Refused, Unauthenticated
@@ -15,6 +14,7 @@ from service.accounts.project_access import Limits, MemberRole
 from service.callers import Caller
 from service.paging import PageQuery
 from tests.accounts.office import HERE, ROOT, Office
+from tests.sent_statements import sent_statements
 
 V, O, E, W, C, A = Right.VIEW, Right.OPERATE, Right.EDIT, Right.OWN, Right.VIEW_CLUSTER, Right.ADMINISTER  # noqa: E741
 
@@ -105,16 +105,14 @@ async def test_a_caller_is_made_by_one_statement(office: Office) -> None:
     await office.account("anna", etl=Role.OWNER, bi=Role.VIEWER)
     logged_in = await office.log_in()
     made = await office.token(await office.session(logged_in.secret), Scope.ADMIN)
-    sent: list[object] = []
-    async with office.database.reading() as connection:
-        event.listen(connection.sync_connection, "before_cursor_execute", lambda *call: sent.append(call[2]))
-        await Caller.of_session(connection, logged_in.secret, HERE)
+    with sent_statements() as sent:
+        async with office.database.reading() as connection:
+            await Caller.of_session(connection, logged_in.secret, HERE)
     assert len(sent) == 1
-    sent.clear()
-    event.listen(office.database._engine.sync_engine, "before_cursor_execute", lambda *call: sent.append(call[2]))
-    await office.token_caller(made.token)
-    with pytest.raises(Unauthenticated):
-        await office.token_caller(made.token + "0")
+    with sent_statements() as sent:
+        await office.token_caller(made.token)
+        with pytest.raises(Unauthenticated):
+            await office.token_caller(made.token + "0")
     assert len(sent) == 1, "and none for what is no token"
 
 

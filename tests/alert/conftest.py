@@ -11,12 +11,12 @@ from typing import Any
 import psycopg
 import pytest
 import pytest_asyncio
-from sqlalchemy import text
 
 from alert.sender import Sender
 from alert.settings import AlertSettings
 from dao.alerts import channels
 from dao.postgres.database import Database
+from dao.postgres.sql import text
 from dao.secrets.vault import Vault, new_key
 from tests.alert.receivers import HttpReceiver, MailServer, http_receiver, mail_server
 
@@ -56,7 +56,7 @@ class Desk:
     async def run(self, statement: str, **values: Any) -> list[Any]:
         async with self.database.writing() as connection:
             result = await connection.execute(text(statement), values)
-            return [tuple(row) for row in result.all()] if result.returns_rows else []
+            return [tuple(row) for row in result]
 
     async def alert(self, subject: str, kind: str = "FAILOVER", group: str = "default", **facts: Any) -> int:
         import json

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from dao.alerts import deliveries, routing
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from tests.alert.conftest import Desk, sending
 from tests.alert.receivers import HttpReceiver, MailServer
 from tests.eventually import eventually

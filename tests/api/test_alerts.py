@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import text
 
+from dao.postgres.sql import text
 from dao.secrets.vault import Vault, new_key
 from model.accounts.rights import Role, Scope
 from tests.alert.conftest import Desk, sending

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import make_url
 
+from dao.postgres.sql import text
 from dao.secrets.vault import new_key
 from model.accounts.rights import Role, Scope
 from service.cluster.reach import may_reach
@@ -75,16 +76,14 @@ async def test_a_data_source_is_saved_tested_and_deleted_and_its_password_never_
             told.append(refused)
         told += [tried, saved, answers, replaced, denied, away, listed, one, secrets, keys, rotated, *gone]
     async with api.database.reading() as connection:
-        audit = (
-            (await connection.exec_driver_sql("SELECT row_to_json(a)::text FROM audit a ORDER BY id")).scalars().all()
-        )
+        audit = (await connection.execute(text("SELECT row_to_json(a)::text FROM audit a ORDER BY id"))).scalars()
     assert [json.loads(row)["action"] for row in audit] == [
         *("check_data_source_url", "save_data_source", "check_data_source", "save_data_source", "check_data_source"),
         *("check_data_source_url", "rotate_secrets", "delete_data_source"),
     ]
-    for text in (*(each.text for each in told), *audit):
-        assert PASSWORD not in text
-        assert f":{url.password}" not in text
+    for said in (*(each.text for each in told), *audit):
+        assert PASSWORD not in said
+        assert f":{url.password}" not in said
 
 
 async def test_an_environment_is_saved_and_its_script_never_shown_and_editors_change_none_of_it(api: Serving) -> None:

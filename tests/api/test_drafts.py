@@ -7,9 +7,9 @@ from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import text
 
 from dao.accounts import accounts, members
+from dao.postgres.sql import text
 from model.accounts.rights import Role
 from tests.api.serving import BASE, Serving, token_of
 

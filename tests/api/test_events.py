@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import text
 
+from dao.postgres.sql import text
 from model.accounts.rights import Scope
 from tests.api.serving import BASE, Serving, token_of
 from tests.cluster.cluster import PATIENT, Cluster

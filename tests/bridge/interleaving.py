@@ -11,12 +11,11 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator,
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Protocol, cast
-
-from sqlalchemy import text
+from typing import Any, Protocol
 
 from dao.postgres.database import Database
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.errors import ShoalError
 from tests.bridge.rows import Moments, plain
 from tests.bridge.two_stores import UNORDERED, outcome_of
@@ -197,8 +196,7 @@ class RealSession:
         if self._transaction is None:
             self._transaction = self._database.writing()
             self._connection = await self._transaction.__aenter__()
-            raw = await self._connection.get_raw_connection()
-            self._pid = cast(Any, raw.driver_connection).info.backend_pid
+            self._pid = self._connection.driver.info.backend_pid
         assert request.real is not None
         self._running = asyncio.ensure_future(outcome_of(request.real, self._connection, *request.args))
         return await self.again()

@@ -10,8 +10,6 @@ from random import Random
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import text
-
 from dao.cluster import fencing, nodes
 from dao.cluster.node_rows import NodeRow
 from dao.cluster.nodes import Me, NewNode
@@ -21,7 +19,8 @@ from dao.definitions import definitions, schedules
 from dao.definitions.schedules import DueSchedules, Fire
 from dao.postgres import newer_schema
 from dao.postgres.database import Database
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.choices import Misfire, Priority, ReleaseState
 from model.cluster.nodes import Heartbeat, NodeKind, ProcessIdentity
 from model.cluster.slots import Slot

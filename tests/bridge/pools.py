@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from math import inf
 
-from sqlalchemy import text
-
 from dao.cluster import nodes
 from dao.pools import pool_claims, pool_leases
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from dao.streams import streams
 from dao.tasks import lost_tasks, task_claims, task_instances
 from dao.tasks.task_instances import NewTask

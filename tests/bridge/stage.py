@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 
-from sqlalchemy import text
-
 from dao.postgres.database import Database
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from tests.bridge.interleaving import ModelSession, RealSession, Script, Side, play
 from tests.bridge.rows import SEQUENCES, TABLES, Rows
 from tests.bridge.two_stores import CLOCK_STEP_S, TwoStores

@@ -11,10 +11,10 @@ import os
 from collections import Counter
 
 import pytest
-from sqlalchemy import text
 
 from dao.postgres import newer_schema
 from dao.postgres.database import Database
+from dao.postgres.sql import text
 from model.cluster.nodes import NodeKind
 from model.definitions.triggers import TriggerSpec
 from tests.bridge import command_batches, masters, people, pools, streams, workers

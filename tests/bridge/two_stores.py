@@ -13,13 +13,13 @@ from operator import itemgetter
 from random import Random
 from typing import Any
 
-from sqlalchemy import text
-from sqlalchemy.exc import SQLAlchemyError
+import psycopg
 
 from dao.cluster import drains
 from dao.postgres.database import Database
-from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import BadData, translated
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.cluster.nodes import NodeKind
 from model.errors import ShoalError
 from tests.bridge.rows import SEQUENCES, SNAPSHOT, Moments, Rows, Told, of_database, of_model, plain
@@ -296,7 +296,7 @@ async def outcome_of(function: Callable[..., Awaitable[Any]], *args: Any, **kwar
         return await function(*args, **kwargs)
     except ShoalError as error:
         return error
-    except SQLAlchemyError as error:
+    except psycopg.Error as error:
         return translated(error)
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import psycopg
 
-from dao.postgres.database import driver_of
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 
 Node = Mapping[str, Any]
 
@@ -80,23 +80,22 @@ class Explaining:
         self.plan = Plan()
         self.info = connection.info
 
-    def begin_nested(self) -> Any:
-        """As `AsyncConnection.begin_nested`."""
-        return self._connection.begin_nested()
+    def savepoint(self) -> Any:
+        """As `AsyncConnection.savepoint`."""
+        return self._connection.savepoint()
 
     async def execute(self, statement: Any, values: Any = None) -> Any:
         """As `AsyncConnection.execute`."""
         if not self._asked:
             for setting in _SHOWN:
-                await self._connection.exec_driver_sql(setting)
+                await self._connection.execute(text(setting))
             self._asked = True
-        await self._connection.exec_driver_sql(_ON)
-        driver = (await self._connection.get_raw_connection()).driver_connection
-        assert isinstance(driver, psycopg.AsyncConnection)
+        await self._connection.execute(text(_ON))
+        driver = self._connection.driver
         driver.add_notice_handler(self._note)
         try:
             done = await self._connection.execute(statement, values)
-            await self._connection.exec_driver_sql(_OFF)
+            await self._connection.execute(text(_OFF))
             return done
         finally:
             driver.remove_notice_handler(self._note)
@@ -110,7 +109,7 @@ class Explaining:
 @contextmanager
 def undoing(connection: AsyncConnection) -> Iterator[None]:
     """Undo what the block does in a transaction. psycopg, which forgets the kept plans at a ROLLBACK, is not told."""
-    server = driver_of(connection).pgconn
+    server = connection.driver.pgconn
     assert not server.exec_(b"SAVEPOINT before").error_message
     try:
         yield

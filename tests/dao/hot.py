@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from model.choices import Priority
 from model.ids import TaskInstanceId, WorkflowInstanceId
 from model.pools.turns import Waiter

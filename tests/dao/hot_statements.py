@@ -15,7 +15,7 @@ from dao.definitions.schedules import Fire
 from dao.duties import duties
 from dao.pools import pool_claims, pool_leases
 from dao.postgres.database import FencedTransaction
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from dao.retention import gone_runs, old_commands, old_runs
 from dao.retention.old_runs import OldRuns
 from dao.runs import after_end, children, control, dependencies, failover, serial_line, started_runs, workflow_instances

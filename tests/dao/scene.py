@@ -7,13 +7,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import text
-
 from dao.cluster import fencing, nodes
 from dao.cluster.node_rows import NodeRow
 from dao.cluster.nodes import Me, NewNode
 from dao.postgres.database import Database
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from dao.runs import workflow_instances
 from dao.runs.workflow_instances import NewInstance
 from dao.tasks import task_claims, task_instances
@@ -44,7 +43,7 @@ class Scene:
         """Run one statement in a transaction of its own; its rows, a lone column without its tuple."""
         async with self.writing() as connection:
             done = await connection.execute(text(statement), values)
-            rows = [tuple(row) for row in done.all()] if done.returns_rows else []
+            rows = [tuple(row) for row in done]
         return [row[0] if len(row) == 1 else row for row in rows]
 
     async def waits_for_a_lock(self) -> None:

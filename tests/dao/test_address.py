@@ -15,12 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
-from sqlalchemy import make_url, text
+from sqlalchemy import make_url
 
 from dao.checks import server_checks
 from dao.postgres.address import Address
 from dao.postgres.database import Database, connect
 from dao.postgres.query_line import QueryLine
+from dao.postgres.sql import text
 from model.errors import Refused, ShoalError
 from registry.belonging import place_of
 from shoal.psql import psql_environment

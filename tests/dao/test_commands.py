@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import text
 
 from dao.commands import commands, waiting_work
 from dao.commands.commands import NewCommand, Outcome
 from dao.postgres.errors import BadData
+from dao.postgres.sql import text
 from dao.runs import lookups
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
 from model.cluster.low_water import FROM_FIRST, Marks
@@ -256,8 +256,7 @@ async def test_an_insert_wakes_the_masters_once_for_many_rows(scene: Scene) -> N
     async with scene.database.reading() as connection:
         await connection.execute(text("LISTEN shoal_command"))
         await scene.commands(50)
-        driver = (await connection.get_raw_connection()).driver_connection
-        assert driver is not None
+        driver = connection.driver
         heard = [notification.payload async for notification in driver.notifies(timeout=30, stop_after=1)]
         heard += [notification.payload async for notification in driver.notifies(timeout=0.1)]
         await connection.execute(text("UNLISTEN *"))

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
 from dao.cluster.nodes import Me
+from dao.postgres.sql import text
 from dao.runs import after_end, children, control, workflow_instances
 from dao.runs.control import Revival
 from dao.runs.workflow_instances import InstanceEnd
@@ -77,8 +77,7 @@ async def test_an_ordinary_end_wakes_no_master(scene: Scene) -> None:
     async with scene.database.reading() as connection:
         await connection.execute(text("LISTEN shoal_command"))
         await end(scene, id_, master=master)
-        driver = (await connection.get_raw_connection()).driver_connection
-        assert driver is not None
+        driver = connection.driver
         heard = [notification.payload async for notification in driver.notifies(timeout=0.2)]
         await connection.execute(text("UNLISTEN *"))
     assert heard == []

@@ -9,12 +9,13 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import pytest_asyncio
 from psycopg.pq import TransactionStatus
-from sqlalchemy import make_url, text
+from sqlalchemy import make_url
 
 from dao.postgres.connection import CONNECT_S_MAX, Connection
-from dao.postgres.database import ANSWER_WITHIN_S, Database, connect, driver_of
+from dao.postgres.database import ANSWER_WITHIN_S, Database, connect
 from dao.postgres.listen import Listener
 from dao.postgres.session_settings import STATEMENT_S_MAX
+from dao.postgres.sql import text
 from model.errors import Unavailable, Unknown
 from tests.chaos.proxy import Gate, Proxies, Way
 from tests.eventually import eventually
@@ -134,7 +135,7 @@ async def test_a_connection_that_is_dead_when_it_is_given_back_is_replaced_witho
     gated: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with gated.reading() as connection:
-        driver_of(connection).pgconn.finish()
+        connection.driver.pgconn.finish()
     assert await one(gated) == 1
     assert caplog.text == ""
 
@@ -147,7 +148,7 @@ async def test_a_rollback_that_is_cancelled_ends_as_cancelled(gated_url: str, ga
     async def write() -> None:
         async with database.writing() as connection:
             await connection.execute(text("SELECT 1"))
-            drivers.append(driver_of(connection))
+            drivers.append(connection.driver)
             gate.swallow(Way.ANSWER)
             raise ZeroDivisionError
 
@@ -164,7 +165,7 @@ async def test_a_rollback_that_is_cancelled_ends_as_cancelled(gated_url: str, ga
 async def test_connections_in_doubt_are_not_used_again(gated: Database, gate: Gate) -> None:
     gate.swallow(Way.ANSWER)
     gate.open()
-    await gated.doubt()
+    gated.doubt()
     assert await one(gated) == 1
 
 

@@ -7,10 +7,10 @@ import gc
 from contextlib import AsyncExitStack
 
 import pytest
-from sqlalchemy import text
 
 from dao.postgres import database as module
 from dao.postgres.database import Database
+from dao.postgres.sql import text
 from tests.dao.scene import Scene
 from tests.eventually import eventually
 
@@ -51,7 +51,7 @@ async def test_what_is_in_use_when_the_others_are_closed_is_closed_when_it_is_gi
     try:
         async with pool.writing() if writes else pool.reading() as connection:
             await connection.execute(text("SELECT 1"))
-            await pool.doubt()
+            pool.doubt()
             await connection.execute(text("SELECT 1"))
         await eventually(lambda: scene.sql(OURS), until=[0])
         async with pool.writing() if writes else pool.reading() as connection:
@@ -108,7 +108,7 @@ async def test_a_node_plans_each_statement_once_at_its_first_execution(scene: Sc
     async with pool.reading() as connection:
         await connection.execute(text("SELECT 1 AS once"))
         kept = await connection.execute(text("SELECT statement FROM pg_prepared_statements ORDER BY prepare_time"))
-        assert kept.scalars().all()[0] == "SELECT 1 AS once"
+        assert kept.scalars()[0] == "SELECT 1 AS once"
     await pool.close()
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from dao.definitions import definitions
 from dao.definitions.definitions import Whereabouts
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from model.choices import ReleaseState
 from model.definitions.workflow import WorkflowSpec
 from model.errors import NotFound

@@ -8,12 +8,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
 from dao.cluster import nodes
 from dao.cluster.nodes import Me
 from dao.duties import duties
 from dao.duties.duties import TakenDuty
+from dao.postgres.sql import text
 from model.cluster.duties import PAUSE_MAX, DutyName, Step
 from model.errors import Fenced, Unknown
 from tests.conftest import AS_SHIPPED

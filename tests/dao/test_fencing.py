@@ -13,8 +13,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from sqlalchemy.sql.elements import TextClause
-
+from dao.postgres.sql import Sql
 from tests.every import every
 
 DAO = Path(__file__).parents[2] / "dao"
@@ -290,7 +289,7 @@ def written() -> dict[str, str]:
     for file in sorted(DAO.rglob("*.py")):
         module = importlib.import_module(".".join(file.relative_to(DAO.parent).with_suffix("").parts))
         for name, value in vars(module).items():
-            if isinstance(value, TextClause) and WRITES.search(value.text):
+            if isinstance(value, Sql) and WRITES.search(value.text):
                 found[f"{file.stem}.{name}"] = re.sub(r"\s+", " ", value.text)
     return found
 

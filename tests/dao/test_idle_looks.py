@@ -7,13 +7,13 @@ from datetime import timedelta
 from typing import Any, cast
 
 import pytest
-from sqlalchemy import text
 
 from dao.cluster import gone_nodes
 from dao.cluster.nodes import Me
 from dao.commands import commands, waiting_work
 from dao.commands.commands import NewCommand
 from dao.postgres.database import FencedTransaction
+from dao.postgres.sql import text
 from dao.tasks import task_claims, task_events
 from dao.tasks.task_claims import Report
 from model.choices import Priority

@@ -9,10 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
-from sqlalchemy import text
-
-from dao.postgres.database import Database, driver_of
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.database import Database
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.errors import ShoalError
 from tests.conftest import SCHEMA
 from tests.dao.explaining import Explaining, undoing
@@ -35,7 +34,7 @@ async def test_a_plan_of_empty_tables_is_right_for_full_ones() -> None:
             other.execute(SCHEMA.read_bytes())
         database = Database(server.url("full"), application_name="test", keeps_plans=True)
         async with database.writing() as connection:
-            driver = driver_of(connection)
+            driver = connection.driver
             driver.prepare_threshold, driver.prepared_max = 0, None  # from the first time on, and all of them
             await connection.execute(text("SELECT"))
             for hot in HOT.values():

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from sqlalchemy import text
 
 from dao.cluster.nodes import Me
+from dao.postgres.sql import text
 from dao.runs import serial_line
 from model.ids import TaskCode, WorkflowCode
 from model.runs.instances import Parent

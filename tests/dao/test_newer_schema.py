@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import cast
 
-import psycopg
 import pytest
 
 from dao.cluster import nodes
 from dao.postgres import newer_schema, schema, schema_scripts
 from dao.postgres.database import Database
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from tests.dao.explaining import Explaining
 from tests.dao.scene import Scene
 from tests.dao.test_nodes import heartbeat_of
@@ -53,9 +52,7 @@ async def test_an_upgrade_that_is_run_by_hand_records_itself_and_what_it_says_of
 async def _run_by_hand(database: Database, content: str) -> None:
     """As `psql -1 -f` does."""
     async with database.writing() as connection:
-        await connection.begin()
-        driver = (await connection.get_raw_connection()).driver_connection
-        assert isinstance(driver, psycopg.AsyncConnection)
+        driver = connection.driver
         await driver.execute(content.encode())
 
 

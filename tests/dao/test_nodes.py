@@ -8,12 +8,12 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import text
 
 from dao.cluster import fencing, gone_nodes, nodes
 from dao.cluster.nodes import Me, application_name
 from dao.postgres.database import Database
 from dao.postgres.errors import LockTaken
+from dao.postgres.sql import text
 from model.cluster.nodes import Heartbeat, NodeKind, NodeState, NodeStatus
 from model.errors import Fenced, ShoalError
 from model.ids import Epoch
@@ -216,7 +216,7 @@ async def test_a_write_that_meets_a_fence_under_way_waits_and_finds_itself_fence
             await nodes.hold_alive(connection, me)
 
     async with scene.writing() as fencing:
-        await fencing.exec_driver_sql(f"UPDATE node SET state = 'FENCED' WHERE id = {me.epoch}")
+        await fencing.execute(text(f"UPDATE node SET state = 'FENCED' WHERE id = {me.epoch}"))
         late = asyncio.create_task(write())
         await scene.waits_for_a_lock()
         assert not late.done()
@@ -244,7 +244,7 @@ async def test_a_barrier_waits_for_our_earlier_write(scene: Scene) -> None:
 
     async with scene.writing() as earlier:
         await nodes.hold_alive(earlier, me)
-        await earlier.exec_driver_sql("INSERT INTO command (type) VALUES ('START_PROCESS')")
+        await earlier.execute(text("INSERT INTO command (type) VALUES ('START_PROCESS')"))
         look = asyncio.create_task(look_behind_the_barrier())
         await scene.waits_for_a_lock()
         assert not look.done()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import psycopg
 import pytest
-from sqlalchemy import text
 
 from dao.cluster.nodes import Me
 from dao.postgres.database import FencedTransaction
+from dao.postgres.sql import text
 from dao.tasks import task_events
 from tests.dao.scene import Scene
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
 
 from dao.cluster import nodes
-from dao.postgres.database import driver_of
 from dao.postgres.errors import BadData
 from dao.postgres.notify import TASK, notify
+from dao.postgres.sql import text
 from dao.tasks import task_claims
 from model.errors import Fenced
 from tests.dao.scene import Scene
@@ -23,7 +22,7 @@ async def test_a_transaction_of_a_statement_that_notifies_takes_two_round_trips(
     me = await scene.worker()
     with (tmp_path / "trace").open("w") as trace:
         async with nodes.fenced_transaction(scene.database, me) as connection:
-            pgconn = driver_of(connection).pgconn
+            pgconn = connection.driver.pgconn
             pgconn.trace(trace.fileno())
             assert await task_claims.claim(connection, ["default"], 1, me.epoch) == []
             await notify(connection, TASK)

@@ -18,7 +18,6 @@ from typing import Any, cast
 
 import pytest
 import pytest_asyncio
-from sqlalchemy import event, text
 
 from dao.alerts import alerts, conditions
 from dao.alerts import rules as alert_rules
@@ -30,7 +29,8 @@ from dao.cluster import gone_nodes
 from dao.commands import commands, waiting_work
 from dao.pools import pool_claims
 from dao.postgres.database import Database, FencedTransaction
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from dao.runs import dependencies, run_readings
 from dao.runs.dependencies import BEGINNING, DependentEnd
 from dao.tasks import attempt_listings as attempts
@@ -45,6 +45,7 @@ from tests.dao.hot import RUNNING
 from tests.dao.hot_statements import ABOVE, BIG, HOT, LIVING_MASTER
 from tests.dao.hot_views import VIEWS
 from tests.dao.scene import Scene
+from tests.sent_statements import explained, sent_statements
 from tests.servers.postgres import PostgresServer
 
 
@@ -131,11 +132,11 @@ async def plans(
 ) -> AsyncIterator[Plan]:
     """What a call does, undone, in each of these modes."""
     for mode in modes:
-        undone = await connection.begin_nested()
+        await connection.execute(text("SAVEPOINT before"))
         await connection.execute(text(f"SET LOCAL plan_cache_mode = {mode}"))
         explaining = Explaining(connection)
         await call(cast(AsyncConnection, explaining))
-        await undone.rollback()
+        await connection.execute(text("ROLLBACK TO before"))
         yield explaining.plan
 
 
@@ -171,16 +172,13 @@ async def test_a_walk_over_runs_that_are_all_stuck_reads_no_history(full: AsyncC
 
 
 async def test_what_explains_a_run_is_read_by_few_statements_that_read_no_history(full: AsyncConnection) -> None:
-    sent: list[tuple[str, Any]] = []
-    connection = full.sync_connection
-    event.listen(connection, "before_cursor_execute", lambda *call: sent.append((call[2], call[3])))
-    reading = await run_readings.read(full, ABOVE[0])
+    with sent_statements() as sent:
+        reading = await run_readings.read(full, ABOVE[0])
     assert reading.children[ABOVE[0]]
     plan = Plan()
-    for statement, values in sent.copy():
-        explain = f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {statement}"
-        plan.add((await full.exec_driver_sql(explain, values)).scalar_one()[0]["Plan"])
-    assert len(sent) // 2 <= 12
+    for statement in sent:
+        plan.add((await full.execute(explained(statement))).scalar_one()[0]["Plan"])
+    assert len(sent) <= 12
     assert not plan.whole_tables & BIG, plan
     assert {"workflow_instance_child", "command_child", "command_resume", "command_one_recover"} <= plan.indexes, plan
     by_run = {name: rows for name, rows in plan.read.items() if not name.startswith(("node", "task_instance_r"))}
@@ -196,15 +194,13 @@ PAGES = {
 
 @pytest.mark.parametrize("name", PAGES)
 async def test_a_page_of_attempts_reads_a_bounded_part_of_history(full: AsyncConnection, name: str) -> None:
-    sent: list[tuple[str, Any]] = []
-    event.listen(full.sync_connection, "before_cursor_execute", lambda *call: sent.append((call[2], call[3])))
-    found = await attempts.page(full, 51, PAGES[name], before=900_000)
+    with sent_statements() as sent:
+        found = await attempts.page(full, 51, PAGES[name], before=900_000)
     failed = name == "of few"
     assert (found.down_to, len(found.found)) == (None if failed else 900_000 - WALK_MAX, 51 if name == "newest" else 0)
     plan = Plan()
-    for statement, values in sent.copy():
-        explain = f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {statement}"
-        plan.add((await full.exec_driver_sql(explain, values)).scalar_one()[0]["Plan"])
+    for statement in sent:
+        plan.add((await full.execute(explained(statement))).scalar_one()[0]["Plan"])
     assert not plan.whole_tables & BIG, plan
     assert ("task_instance_failed" if failed else "task_instance_pkey") in plan.indexes, plan
     assert sum(rows for through, rows in plan.read.items() if not through.startswith("node")) <= 3 * WALK_MAX, plan

@@ -11,11 +11,11 @@ from datetime import timedelta
 from typing import cast
 
 import pytest
-from sqlalchemy import text
 
 from dao.commands import commands
 from dao.postgres.database import Database
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from dao.tasks import task_events
 from model.cluster.slots import Slot
 from model.ids import Epoch

@@ -14,12 +14,12 @@ from itertools import pairwise
 from typing import Any, cast
 
 import pytest
-from sqlalchemy import text
 
 from dao.checks import stuck_runs
 from dao.checks.stuck_runs import UnderWay
-from dao.postgres.database import Database, driver_of
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.database import Database
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from dao.runs import after_end, children, control, failover, workflow_instances
 from dao.runs.control import Revival
 from dao.runs.workflow_instances import InstanceEnd, OwnershipLost
@@ -126,7 +126,7 @@ async def _plan(database: Database, call: Call) -> Plan:
     async with database.writing() as connection:
         for join in ("hashjoin", "mergejoin"):
             await connection.execute(text(f"SET LOCAL enable_{join} = off"))
-        driver_of(connection).prepare_threshold = 0  # from the first time on
+        connection.driver.prepare_threshold = 0  # from the first time on
         explaining = Explaining(connection)
         with undoing(connection):
             await call(cast(AsyncConnection, explaining))

@@ -7,7 +7,6 @@ from typing import Any, cast
 
 import pytest
 import pytest_asyncio
-from sqlalchemy import text
 
 from dao.accounts import audit, expired, idempotency, login_attempts, sessions, tokens
 from dao.accounts.audit import AuditFilter
@@ -15,7 +14,8 @@ from dao.accounts.idempotency import KeyedRequest
 from dao.commands import bulk_operations
 from dao.definitions import definitions
 from dao.postgres.database import Database
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.accounts.audits import Outcome
 from model.ids import AuditId, WorkflowCode
 from tests.dao.explaining import Explaining

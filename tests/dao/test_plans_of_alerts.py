@@ -7,14 +7,14 @@ from typing import Any, cast
 
 import pytest
 import pytest_asyncio
-from sqlalchemy import text
 
 from dao.alerts import alert_listings as alerts
 from dao.alerts import channels, deliveries, routing
 from dao.alerts.alert_listings import AlertFilter
 from dao.alerts.deliveries import ClaimedChannel, ClaimTerms, Retry
 from dao.postgres.database import Database
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from dao.secrets.vault import Sealed
 from tests.dao.explaining import Explaining
 

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import event, text
 
 from dao.postgres.database import Database
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from dao.run_lists import run_counts, run_pages, run_walks
 from dao.run_lists import run_listings as listings
 from dao.run_lists.run_conditions import RunConditions
@@ -20,6 +20,7 @@ from dao.tasks.attempt_listings import WALK_MAX, AttemptFilter
 from model.runs.states import TaskState, WorkflowState
 from model.runs.triggers import Trigger
 from tests.dao.explaining import Plan
+from tests.sent_statements import explained, sent_statements
 
 S, T = WorkflowState, TaskState
 ROWS = 60_000
@@ -258,18 +259,11 @@ async def _run(connection: AsyncConnection, statements: str) -> None:
 
 async def _explained(connection: AsyncConnection, call: Callable[..., Awaitable[Any]], *asked: Any) -> tuple[Any, Plan]:
     """The result of a call, and what its statements do; composed ones have no text before they are sent."""
-    sent: list[tuple[str, Any]] = []
-
-    def note(*executed: Any) -> None:
-        sent.append((executed[2], executed[3]))
-
-    event.listen(connection.sync_connection, "before_cursor_execute", note)
-    result = await call(connection, *asked)
-    event.remove(connection.sync_connection, "before_cursor_execute", note)
+    with sent_statements() as sent:
+        result = await call(connection, *asked)
     plan = Plan()
-    for statement, values in sent:
-        explain = f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {statement}"
-        plan.add((await connection.exec_driver_sql(explain, values)).scalar_one()[0]["Plan"])
+    for statement in sent:
+        plan.add((await connection.execute(explained(statement))).scalar_one()[0]["Plan"])
     return result, plan
 
 

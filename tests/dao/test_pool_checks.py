@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 
 import pytest
 import pytest_asyncio
-from sqlalchemy import text
 
 from dao.cluster.nodes import Me
 from dao.pools import pool_checks, resource_changes, saved_pools
 from dao.pools.pool_checks import Checked
 from dao.postgres.database import Database
+from dao.postgres.sql import text
 from dao.tasks import task_claims
 from tests.dao.pool_scene import PoolScene
 

@@ -6,13 +6,13 @@ import asyncio
 from typing import Literal
 
 import pytest
-from sqlalchemy import text
 
 import dao.postgres.connection
 from dao.postgres import session_settings
 from dao.postgres.database import Database, connect
 from dao.postgres.listen import Listener
 from dao.postgres.session_settings import STATEMENT_S_MAX
+from dao.postgres.sql import text
 from model.errors import Denied
 from tests.conftest import AS_SHIPPED
 from tests.eventually import eventually

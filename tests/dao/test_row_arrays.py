@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from sqlalchemy import text
-
 from dao.postgres.database import Database
 from dao.postgres.row_arrays import RowArrays
+from dao.postgres.sql import text
 from model.runs.states import TaskState
 
 

@@ -8,9 +8,9 @@ from random import Random
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from dao.run_lists import run_listings as listings
 from dao.run_lists import run_pages
 from dao.run_lists.run_pages import WantedRuns

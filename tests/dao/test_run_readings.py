@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import event, text
 
 from dao.cluster.nodes import Me
 from dao.postgres.database import Database
+from dao.postgres.sql import text
 from dao.runs import run_readings
 from dao.runs.run_readings import RunReading
 from model.cluster.nodes import NodeState
@@ -15,6 +15,7 @@ from model.ids import TaskCode, WorkflowInstanceId
 from model.runs.instances import Parent
 from model.runs.states import TaskState
 from tests.dao.scene import Scene
+from tests.sent_statements import sent_statements
 
 MISSING = WorkflowInstanceId(777)
 COUNT = text("SELECT count(*) FROM command")
@@ -142,7 +143,7 @@ async def test_places_in_the_queue_and_the_life_of_owners_and_workers_are_read(s
 async def test_the_number_of_statements_does_not_grow_with_the_tasks_and_children(scene: Scene) -> None:
     master, worker = await scene.master(), await scene.worker()
 
-    async def sent(width: int) -> int:
+    async def count(width: int) -> int:
         """The number of statements for a run with so many children, each with a running and a queued task."""
         run = await standing(scene, master, *range(1, width + 1))
         for code in range(1, width + 1):
@@ -150,15 +151,9 @@ async def test_the_number_of_statements_does_not_grow_with_the_tasks_and_childre
             await scene.queue(child, 1, master=master)
             await scene.claim(worker)
             await scene.queue(child, 2, master=master)
-        count = 0
+        with sent_statements() as sent:
+            async with scene.database.snapshot() as connection:
+                assert len((await run_readings.read(connection, run)).attempts) == width + 1
+        return len(sent)
 
-        def add(*_: object) -> None:
-            nonlocal count
-            count += 1
-
-        async with scene.database.snapshot() as connection:
-            event.listen(connection.sync_connection, "before_cursor_execute", add)
-            assert len((await run_readings.read(connection, run)).attempts) == width + 1
-        return count
-
-    assert await sent(1) == await sent(7)
+    assert await count(1) == await count(7)

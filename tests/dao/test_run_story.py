@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
-from sqlalchemy import text
-
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from dao.runs import run_story
 from model.cluster.slots import Slot
 from model.ids import WorkflowInstanceId

@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
 from dao.pools import pool_checks, pool_leases, resource_changes, saved_pools
 from dao.pools.pool_checks import Checked, DueCheck
 from dao.pools.saved_pools import PutPool
+from dao.postgres.sql import text
 from dao.tasks import lost_tasks
 from model.errors import Refused
 from model.ids import Epoch, TaskInstanceId

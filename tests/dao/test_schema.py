@@ -9,12 +9,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
 
 from dao.postgres import schema, schema_scripts
 from dao.postgres.address import with_argument
 from dao.postgres.database import Database
 from dao.postgres.session_settings import SESSION_SETTINGS
+from dao.postgres.sql import text
 from model.errors import Refused, Unavailable
 from tests.dao.scene import Scene
 

@@ -7,12 +7,12 @@ from itertools import count
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
 from dao.cluster import gone_nodes
 from dao.cluster.nodes import Me
 from dao.commands.older_starts import backlogs, older_starts
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from dao.runs import control, serial_line, workflow_instances
 from dao.runs.serial_line import InLine
 from dao.runs.workflow_instances import InstanceEnd, NewInstance
@@ -187,8 +187,8 @@ async def put(scene: Scene, state: str) -> WorkflowInstanceId:
     """A serial run in any state that is not final, past the triggers."""
     id_ = await scene.instance(await scene.master(), execution_type=SERIAL, state=W.SERIAL_WAIT)
     async with scene.writing() as connection:
-        await connection.exec_driver_sql("SET LOCAL session_replication_role = replica")
-        await connection.exec_driver_sql(f"UPDATE workflow_instance SET state = '{state}' WHERE id = {id_}")
+        await connection.execute(text("SET LOCAL session_replication_role = replica"))
+        await connection.execute(text(f"UPDATE workflow_instance SET state = '{state}' WHERE id = {id_}"))
     return id_
 
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 from psycopg import sql
-from sqlalchemy import make_url, text
+from sqlalchemy import make_url
 
 from dao.postgres.database import Database
+from dao.postgres.sql import text
 from model.errors import Denied
 from tests.cluster.cluster import PATIENT, Cluster
 from tests.servers.postgres import PostgresServer

@@ -12,18 +12,18 @@ from pathlib import Path
 
 DAO = Path(__file__).parents[2] / "dao"
 TOGETHER = {
-    "accounts/audit.py: page": "its conditions, by what is asked for",
-    "alerts/alert_listings.py: page": "its conditions, by what is asked for",
     "checks/stuck_runs.py: _walk": "all runs or one: the same sixty lines",
     "checks/table_checks.py: finding": "every check is counted and cut in the same way",
     "cluster/nodes.py: _beat": "all nodes or itself: the same thirty lines",
     "definitions/schedule_contents.py: change_columns": "only the columns that are given",
     "postgres/listen.py: run": "a channel cannot be bound",
-    "run_lists/run_conditions.py: clause": "its conditions, by what is asked for",
+    "postgres/sql.py: filtered": "conditions of lists, by what is asked for",
+    "postgres/sql.py: text": "it makes statements of the literal texts of all others",
+    "run_lists/attempt_rows.py: attempts_that": "pages by four conditions and three orders: the same thirty columns",
     "run_lists/run_counts.py: bars": "runs that are found by different indexes",
-    "run_lists/run_counts.py: planned_rows": "EXPLAIN before a query of SQLAlchemy",
+    "run_lists/run_counts.py: planned_rows": "EXPLAIN before a query",
     "run_lists/run_pages.py: counted": "runs that are found by different indexes",
-    "run_lists/run_pages.py: newest": "runs that are found by different indexes",
+    "run_lists/run_listings.py: _read": "runs by their ids, or found by different indexes: the same fifty lines",
     "run_lists/run_walks.py: walk": "its conditions, by what is asked for",
     "runs/workflow_instances.py: _INSERT": "its many columns are those of _INSERT_ONCE",
     "runs/workflow_instances.py: _INSERT_ONCE": "its many columns are those of _INSERT",
@@ -58,7 +58,11 @@ def _puts_together(part: ast.AST) -> bool:
     for call in ast.walk(part):
         if isinstance(call, ast.Call) and call.args:
             text = call.args[0]
-            if isinstance(call.func, ast.Name) and call.func.id == "text" and not isinstance(text, ast.Constant):
+            if (
+                isinstance(call.func, ast.Name)
+                and call.func.id in ("text", "Sql")
+                and not isinstance(text, ast.Constant)
+            ):
                 return True
             sends = isinstance(call.func, ast.Attribute) and call.func.attr in SENDS
             if sends and isinstance(text, ast.JoinedStr | ast.BinOp):

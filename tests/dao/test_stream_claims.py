@@ -6,11 +6,11 @@ from typing import cast
 
 import pytest
 import pytest_asyncio
-from sqlalchemy import text
 
 from dao.cluster.nodes import Me
 from dao.postgres.database import Database, FencedTransaction
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from dao.streams import stream_claims, stream_ends, streams
 from dao.streams.stream_claims import GroupStreams
 from dao.tasks import requeue, task_claims

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from sqlalchemy import text
-
 from dao.cluster.nodes import Me
 from dao.commands import waiting_work
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from dao.runs import failover
 from dao.tasks import task_events
 from dao.tasks.task_events import Unreadable

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Collection
 
 import pytest
-from sqlalchemy import text
 
 from dao.cluster import gone_nodes
 from dao.cluster.nodes import Me
 from dao.postgres.errors import BadData
+from dao.postgres.sql import text
 from dao.runs.workflow_instances import OwnershipLost
 from dao.tasks import lost_tasks, past_attempts, task_claims, task_events, task_instances
 from model.ids import TaskCode, WorkflowInstanceId

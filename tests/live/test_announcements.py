@@ -10,12 +10,13 @@ from contextlib import ExitStack
 import psycopg
 import pytest
 import pytest_asyncio
-from sqlalchemy import make_url, text
+from sqlalchemy import make_url
 
 from dao.cluster import nodes
 from dao.postgres.announcer import Announcer
 from dao.postgres.database import Database
 from dao.postgres.notify import CHANGED, TASK, changed, notify
+from dao.postgres.sql import text
 from model.changes import Changes, read_changes
 from model.errors import Unknown
 from service.live.hub import Hub

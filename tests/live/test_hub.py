@@ -12,12 +12,13 @@ import psycopg
 import pytest
 import pytest_asyncio
 import structlog
-from sqlalchemy import make_url, text
+from sqlalchemy import make_url
 
 from dao.alerts import silences
 from dao.definitions import schedules
 from dao.postgres.database import Database
 from dao.postgres.notify import CHANGED, changed
+from dao.postgres.sql import text
 from model.changes import Changes
 from model.choices import ReleaseState
 from model.errors import Refused, Unavailable
@@ -55,7 +56,7 @@ async def sql(database: Database, statement: str, changes: Changes | None = None
     """Run it in a transaction that says what it changed."""
     async with database.writing() as connection:
         done = await connection.execute(text(statement), values)
-        found = done.scalar() if done.returns_rows else None
+        found = done.scalar()
         await changed(connection, changes or Changes())
     return None if found is None else int(found)
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from sqlalchemy import text
 
+from dao.postgres.sql import text
 from dao.runs.dependencies import Happened, WaitingTask, payloads
 from master.drive import dependents
 from master.drive.dependents import Dependents

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest_asyncio
-from sqlalchemy import text
 from structlog.testing import capture_logs
 
+from dao.postgres.sql import text
 from master.claim.row_sets import LOCKED_MANY
 from master.membership.failover import Leftovers
 from node.life import Life

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from sqlalchemy import text
 from structlog.testing import capture_logs
 
+from dao.postgres.sql import text
 from dao.tasks import task_timers
 from master.poller import Poller
 from model.cluster.master_settings import MasterSettings
@@ -81,7 +81,7 @@ async def test_an_attempt_whose_row_somebody_holds_makes_no_master_spin_and_the_
             begun_s = time.monotonic()
             await eventually(scene.states, until={held: "DELAY_EXECUTION", soon: "QUEUED"}, within_s=10)
             assert len(looks) <= 15 * max(1.0, time.monotonic() - begun_s), "it looked again and again, for nothing"
-            await stranger.rollback()
+            await stranger.driver.rollback()
             await eventually(scene.states, until={held: "QUEUED", soon: "QUEUED"})
 
 

@@ -38,7 +38,7 @@ def serve(path: str) -> None:
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not module.name.endswith("__main__"):
                 import_module(module.name)
-    for name in ("sqlalchemy.dialects.postgresql.psycopg", "tzdata", "worker.tasks.catalog"):
+    for name in ("tzdata", "worker.tasks.catalog"):
         with suppress(ImportError):
             import_module(name)
     sys.path.insert(0, str(Path(__file__).parents[2]))

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from sqlalchemy import text
 
 from dao.cluster.nodes import NewNode
 from dao.cluster.went_back import Known
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
+from dao.postgres.sql import text
 from model.cluster.nodes import Heartbeat, NodeKind
 from model.cluster.timing import Timing
 from model.errors import Fenced, Unavailable

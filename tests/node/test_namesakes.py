@@ -9,11 +9,11 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import text
 
 from dao.cluster import nodes
 from dao.cluster.nodes import Me, NewNode
 from dao.postgres.database import Database
+from dao.postgres.sql import text
 from model.cluster.nodes import Heartbeat, NodeKind, ProcessIdentity
 from model.cluster.timing import Timing
 from model.errors import Refused

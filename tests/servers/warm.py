@@ -37,7 +37,7 @@ import worker
 
 _PACKAGES = (model, dao, registry, master, worker, api, shoal)
 _LIBRARIES = (
-    *("sqlalchemy.dialects.postgresql.psycopg", "tzdata", "uvicorn.lifespan.off", "concurrent.futures.thread"),
+    *("tzdata", "uvicorn.lifespan.off", "concurrent.futures.thread"),
     *("anyio._backends._asyncio", "cryptography.fernet", "encodings.idna", "encodings.utf_8_sig", "httpcore"),
     *("pydantic.v1", "sql", "typer._adapters"),
 )

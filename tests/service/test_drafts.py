@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from dao.definitions import definitions, drafts, versions
 from dao.definitions.drafts import DraftHead
 from dao.postgres.database import Database
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from model.definitions.layout import Layout, Note, Place
 from model.errors import NotFound, Refused
 from service.secrets.key_settings import SecretSettings

@@ -11,11 +11,11 @@ from typing import Any
 import psycopg
 import pytest
 import pytest_asyncio
-from sqlalchemy import event, text
 
 from dao.commands.commands import NewCommand
 from dao.definitions import definitions
 from dao.postgres.database import Database
+from dao.postgres.sql import text
 from model.accounts.audits import ActorKind
 from model.accounts.rights import Role
 from model.definitions.workflow import WorkflowSpec
@@ -35,6 +35,7 @@ from service.workflows.workflow_file import parse_workflows
 from shoal.backend import backend_of
 from shoal.config.settings import load_settings
 from tests.dao.scene import Scene
+from tests.sent_statements import sent_statements
 from worker.tasks.catalog import TaskCatalog
 
 ADA = Caller.of_system_user("ada")
@@ -140,9 +141,6 @@ async def test_a_key_that_another_transaction_has_is_refused_and_the_rest_of_the
 async def test_what_the_database_refuses_of_one_start_is_the_error_of_that_one(starting: Starting) -> None:
     """A NUL in the name of a worker group is found only when it is sent."""
     outcomes: list[Any] = []
-    sent: list[str] = []
-    engine = starting.database._engine.sync_engine
-    event.listen(engine, "before_cursor_execute", lambda *call: sent.append(call[2]))
 
     async def start(group: str | None = None) -> None:
         try:
@@ -150,8 +148,11 @@ async def test_what_the_database_refuses_of_one_start_is_the_error_of_that_one(s
         except Exception as error:  # noqa: BLE001 - it is the outcome
             outcomes.append(error)
 
-    await asyncio.gather(start(), start("a\0b"), start())
-    assert sum("INSERT INTO command" in each.split("(")[0] for each in sent) == 5, "the three together, then by halves"
+    with sent_statements() as sent:
+        await asyncio.gather(start(), start("a\0b"), start())
+    assert sum("INSERT INTO command" in each.text.split("(")[0] for each in sent) == 5, (
+        "the three together, then by halves"
+    )
     assert sorted(type(each).__name__ for each in outcomes) == ["BadData", "CommandAsked", "CommandAsked"]
     assert await starting.count("command") == await starting.count("audit") == 2
 
@@ -166,13 +167,12 @@ async def test_parameters_larger_than_a_run_may_have_are_refused_before_they_are
 
 
 async def test_a_batch_needs_as_many_statements_as_one_start(starting: Starting) -> None:
-    sent: list[str] = []
-    event.listen(starting.database._engine.sync_engine, "before_cursor_execute", lambda *call: sent.append(call[2]))
-    await start_all([starting.asked()])
-    learned, sent[:] = len(sent), []
-    await start_all([starting.asked()])
-    alone, sent[:] = len(sent), []
-    await start_all([starting.asked() for _ in range(50)])
+    with sent_statements() as sent:
+        await start_all([starting.asked()])
+        learned, sent[:] = len(sent), []
+        await start_all([starting.asked()])
+        alone, sent[:] = len(sent), []
+        await start_all([starting.asked() for _ in range(50)])
     assert len(sent) == alone == 3, "find, insert, audit"
     assert learned == alone + 1, "whether its version asks for a parameter, once"
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from sqlalchemy import make_url, text
+from sqlalchemy import make_url
 
 from dao.postgres.database import Database
+from dao.postgres.sql import text
 from model.errors import Unavailable
 from service.batches import Batches
 from service.callers import TokenSent, find_tokens

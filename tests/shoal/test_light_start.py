@@ -65,7 +65,7 @@ LISTS = [
     *(["pool", "list"], ["alert", "list"], ["alert", "channel", "list"], ["alert", "silence", "list"]),
 ]
 ON_DATABASE = [
-    "sqlalchemy.orm",
+    "sqlalchemy",
     "structlog",
     "httpx",
     "kazoo",

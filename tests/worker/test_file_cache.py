@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from sqlalchemy import text
 
 from dao.definitions import files
 from dao.postgres.database import Database
+from dao.postgres.sql import text
 from model.errors import Refused
 from worker.files.file_cache import FileCache
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest_asyncio
-from sqlalchemy import text
 from structlog.testing import capture_logs
 
 from dao.cluster import nodes
 from dao.cluster.nodes import Me
 from dao.postgres.database import Database
+from dao.postgres.sql import text
 from dao.tasks.task_claims import ClaimedTask, Report
 from model.runs.states import TaskState
 from tests.dao.scene import Scene

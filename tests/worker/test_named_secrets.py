@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from sqlalchemy import text
 
 from dao.postgres.database import Database
+from dao.postgres.sql import text
 from dao.secrets import data_sources, environments
 from dao.secrets.vault import Vault, key_id_of, new_key
 from dao.tasks.task_claims import ClaimedTask, Report

@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from dao.runs.dependencies import WaitingTask
 from dao.runs.dependent_verdicts import evaluate_all
 from model.errors import Unavailable

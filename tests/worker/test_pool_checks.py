@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from sqlalchemy import text
 
 import worker.check_runner
 from dao.pools.pool_checks import CHECKS_AT_ONCE
 from dao.postgres.database import Database
+from dao.postgres.sql import text
 from model.cluster.timing import Timing
 from model.errors import Refused, Unavailable, Unknown
 from node.life import Life

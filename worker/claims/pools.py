@@ -17,7 +17,7 @@ from dao.cluster import nodes
 from dao.cluster.node_rows import NodeRow
 from dao.pools import pool_claims
 from dao.pools.pool_claims import FREE_READ_MAX
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from dao.tasks.task_claims import ClaimedTask
 from model.backoff import Backoff
 from model.cluster.nodes import served_groups

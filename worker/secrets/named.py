@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from sqlalchemy import make_url
-
 from dao.accounts import members
 from dao.postgres.database import Database
 from dao.secrets import data_sources, environments
@@ -48,7 +46,7 @@ class NamedSecrets:
         """The URLs of data sources as other programs take them, without a driver of Python's, each under the variable
         that has it. As `data_source`.
         """
-        urls = {name: make_url(await self.data_source(workflow, name, hide)) for name in data_sources}
+        urls = {name: parse_data_source_url(await self.data_source(workflow, name, hide)) for name in data_sources}
         return {
             variable_of(name): url.set(drivername=url.get_backend_name()).render_as_string(hide_password=False)
             for name, url in urls.items()

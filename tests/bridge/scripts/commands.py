@@ -12,7 +12,7 @@ from dao.commands.commands import Outcome
 from dao.commands.older_starts import older_starts
 from dao.definitions import schedules
 from dao.definitions.schedules import Fire
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from dao.runs import serial_line, workflow_instances
 from model.ids import CommandId, ScheduleId
 from model.runs.serial_lines import Line

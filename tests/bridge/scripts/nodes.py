@@ -8,7 +8,7 @@ from typing import Any
 from dao.cluster import nodes
 from dao.cluster.node_rows import NodeRow
 from dao.cluster.nodes import Me
-from dao.postgres.engine import AsyncConnection
+from dao.postgres.pool import AsyncConnection
 from dao.runs import failover
 from dao.tasks import lost_tasks, past_attempts, task_events
 from model.cluster.nodes import Heartbeat, NodeKind, NodeState
