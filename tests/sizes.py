@@ -121,9 +121,9 @@ def _verbs(trees: dict[Path, ast.Module]) -> int:
 
 
 def _texts(tree: ast.AST) -> Iterator[ast.expr]:
-    """The arguments of `text(...)`."""
+    """The arguments of `Sql(...)`."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "text" and node.args:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Sql" and node.args:
             yield node.args[0]
 
 
@@ -133,8 +133,11 @@ def _statements(trees: Iterator[ast.Module]) -> tuple[int, int]:
     return sum(whole), len(whole) - sum(whole)
 
 
-def _sql_lines(tree: ast.AST) -> int:
-    return sum((argument.end_lineno or argument.lineno) - argument.lineno + 1 for argument in _texts(tree))
+def _sql_lines(tree: ast.Module) -> int:
+    """Those of whole statements, and of the parts of others, which are constants of a module."""
+    parts = [statement.value for statement in tree.body if isinstance(statement, ast.Assign)]
+    texts = {*_texts(tree), *(part for part in parts if isinstance(part, ast.Constant) and "\n" in str(part.value))}
+    return sum((text.end_lineno or text.lineno) - text.lineno + 1 for text in texts)
 
 
 def _long_functions() -> int:
