@@ -10,7 +10,7 @@ from tests.every import every
 from tests.test_repository import ROOT
 
 DOCS = ROOT / "docs" / "internals"
-ROWS = re.findall(r"^- \[([^\]]+)\]\(\.\./\.\./([^)]+)\)$", (DOCS / "where.md").read_text("utf-8"), re.MULTILINE)
+ROWS = re.findall(r"^- \[(.+)\]\(\.\./\.\./([^)]+)\)$", (DOCS / "where.md").read_text("utf-8"), re.MULTILINE)
 STEPS = re.findall(
     r"^(\d+)\. .*\[`([\w.]+)`\]\(\.\./\.\./([^)]+)\)$",
     (DOCS / "walkthrough.md").read_text("utf-8"),
