@@ -105,8 +105,12 @@ def names_output(type_: str, direct: Direct, of: ParameterType) -> bool:
 
 
 def misplaced_output(task: TaskSpec) -> str | None:
-    """What is wrong with the path of a file that a task is to hand on; None if nothing is."""
+    """Why a task cannot hand on a file as it says; None if it can."""
     for name, path in _outputs(task).items():
+        if task.cache and not path.startswith("/"):
+            return (
+                f'the OUT parameter "{name}" is a FILE, which is deleted with its run, and cache is for later runs too'
+            )
         if path and "$" not in path and (fault := fault_of_output(path)) is not None:
             return f'the OUT parameter "{name}" is a FILE, and its path "{path}" {fault}'
     return None

@@ -69,6 +69,12 @@ def test_a_path_that_leads_elsewhere_is_refused(value: str) -> None:
         spec(value)
 
 
+def test_a_file_is_not_kept_for_runs_that_outlive_it() -> None:
+    given = spec("a.csv").model_dump(mode="json", exclude_unset=True)
+    with pytest.raises(InvalidWorkflow, match='"f" is a FILE, which is deleted with its run, and cache is for later'):
+        WorkflowSpec.parse({"tasks": [{**given["tasks"][0], "cache": True}]})
+
+
 def test_what_is_no_file_of_a_folder_is_text_as_before() -> None:
     for other in (spec("../a", "K8S"), spec("../a", type="TEXT"), spec("../a", direct="IN")):
         assert recorded(other.tasks[0]) == {}
