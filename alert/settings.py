@@ -23,8 +23,7 @@ class AlertSettings(BaseModel):
     page_url: str | None = Field(
         None,
         pattern="^https?://[^ ]+$",
-        description="the page as people open it, such as https://shoal.example.org/ui: alerts about a run contain a "
-        "link to it there",
+        description="the page as people open it, such as https://shoal.example.org/ui, for links in alerts",
     )
     timeout: Duration = Field(timedelta(seconds=30), description="time that a channel gets for one message")
     at_once: int = Field(

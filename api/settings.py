@@ -34,9 +34,9 @@ class ApiSettings(BaseModel):
         "data sources; else only public addresses",
     )
     root_path: str = Field("", pattern="^(/[A-Za-z0-9._~-]+)*$", description="path below which a proxy serves the API")
-    certificate: Path | None = Field(None, description="PEM file; if given, the API is served over TLS")
-    private_key: Path | None = Field(None, description="PEM file of its key, if that is a different file")
-    connections_max: int = Field(1000, gt=0, description="open connections of clients; further ones are answered 503")
+    certificate: Path | None = Field(None, description="PEM file: serves the API over TLS")
+    private_key: Path | None = Field(None, description="PEM file of its key, if another")
+    connections_max: int = Field(1000, gt=0, description="open connections; further ones get 503")
     streams_max: int = Field(500, gt=0, description="open streams of events and followed logs; further ones get 429")
     account_streams_max: int = Field(20, gt=0, description="the same for one account")
     address_requests_per_s: int = Field(

@@ -157,7 +157,7 @@ async def running(programs: Path = PROGRAMS) -> AsyncIterator[Shell]:
         data = Path(folder) / "data"
         shell = Shell(data, programs)
         up = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-u", "-m", "shoal", "up", "--masters", "1", "--workers", "1", "--folder", str(data)),
+            *(sys.executable, "-u", "-m", "shoal", "up", "--masters", "2", "--workers", "1", "--folder", str(data)),
             env=shell.environment,
             cwd=ROOT,
             stdin=DEVNULL,

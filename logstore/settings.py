@@ -23,8 +23,8 @@ class LogStoreSettings(BaseModel):
 
     url: str | None = Field(
         None,
-        description="where logs are copied, and large values are: a shared folder, such as file:///mnt/shoal-logs, "
-        "or S3-compatible storage, s3://bucket/prefix; not given: nowhere",
+        description="for logs, large values and files of tasks: a shared folder, file:///mnt/shoal-logs, or "
+        "S3-compatible storage, s3://bucket/prefix; not given: none",
     )
     endpoint: str | None = Field(
         None, description="address of S3-compatible storage, such as https://minio.example.org; not given: Amazon's"

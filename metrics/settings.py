@@ -14,15 +14,15 @@ class MetricsSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    enabled: bool = Field(True, description="whether this process serves its metrics at all")
+    enabled: bool = Field(True, description="whether it serves metrics")
     host: str = Field("127.0.0.1", description="address on which /metrics is served; beyond loopback it needs a token")
     port: int = Field(0, ge=0, le=65535, description="port for the same; 0 = any free one, which its log names")
     token: SecretStr | None = Field(
         None, min_length=16, description="what a scrape must send as `Authorization: Bearer TOKEN`"
     )
-    token_file: Path | None = Field(None, description="file that has this token, instead of the token itself")
-    certificate: Path | None = Field(None, description="PEM file; if given, /metrics is served over TLS")
-    private_key: Path | None = Field(None, description="PEM file of its key, if that is a different file")
+    token_file: Path | None = Field(None, description="file with this token")
+    certificate: Path | None = Field(None, description="PEM file: serves /metrics over TLS")
+    private_key: Path | None = Field(None, description="PEM file of its key, if another")
 
     @property
     def is_loopback(self) -> bool:

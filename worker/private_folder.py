@@ -1,7 +1,8 @@
-"""Folders that only their worker's user may open."""
+"""Folders and files that only their worker's user may open."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 
@@ -12,3 +13,8 @@ def make_private(path: Path) -> None:
     except FileNotFoundError:
         make_private(path.parent)
         path.mkdir(mode=0o700, exist_ok=True)
+
+
+def new_file(path: Path, mode: int) -> int:
+    """The descriptor of a file that was not there, to write into. Raises `OSError`."""
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)

@@ -56,13 +56,16 @@ class WorkerSettings(BaseModel):
         le=256 * 1024 * 1024,
         description="size of all values that one attempt gives; needs `log_store.url`, without it 64 KiB a value",
     )
+    output_files_bytes_max: int = Field(
+        1024 * 1024 * 1024, ge=0, description="size of all files that one attempt hands on; needs `log_store.url`"
+    )
     log_host: str = Field("127.0.0.1", description="address on which it serves task logs")
     log_port: int = Field(0, ge=0, le=65535, description="port for the same; 0 = any free one")
-    log_certificate: Path | None = Field(None, description="PEM file; if given, task logs are served over TLS")
-    log_private_key: Path | None = Field(None, description="PEM file of its key, if that is a different file")
+    log_certificate: Path | None = Field(None, description="PEM file: serves task logs over TLS")
+    log_private_key: Path | None = Field(None, description="PEM file of its key, if another")
     log_ca: Path | None = Field(
         None,
-        description="PEM file of the CA of workers' certificates, for `shoal log`; not given: the system's CAs",
+        description="PEM file of the CA of workers' certificates, for `shoal log`; not given: the system's",
     )
     tenants: Tenants = Field(
         (), description="operating system users that tasks may run as, or * for all but root; needs root"

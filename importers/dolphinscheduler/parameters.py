@@ -115,8 +115,10 @@ def _type(name: str, type_: str, value: str, about: About) -> ParameterType:
         return ParameterType.VARCHAR
     kind = ParameterType(type_)
     if kind is ParameterType.FILE:
-        about.lost(
-            "type", f'"{name}" is a FILE: no file is handed on here, only its name; use a path that workers share'
+        about.changed(
+            "type",
+            f'"{name}" is a FILE: an OUT one is a file of the task\'s folder (pack a folder into one); give an IN one '
+            f"the value ${{task.name}} of it, and in the script ${{{name}}} is its path",
         )
         return kind
     checked = LocalParam(name="x", type=kind, value=value)

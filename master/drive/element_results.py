@@ -9,7 +9,7 @@ from master.drive.parameters import Parameters
 from model.definitions.plan import Plan, PlannedTask
 from model.parameters.json_values import looks_like_json
 from model.parameters.large_values import has_large
-from model.parameters.outputs import TEXTS, OutParameters
+from model.parameters.outputs import OutParameters, is_text
 from model.parameters.parameters import PARAMETERS_BYTES_MAX
 from model.parameters.values_to_keep import ToKeep, kept
 
@@ -65,6 +65,6 @@ class ElementResults:
             for name, value in self._parameters.given_by(self._task, printed.get(index)).items():
                 if name not in lists:
                     lists[name] = ["null"] * count
-                is_json = types.get(name) not in TEXTS and looks_like_json(value)
+                is_json = looks_like_json(value) and not is_text(types.get(name), value)
                 lists[name][index] = value if is_json else json.dumps(value, ensure_ascii=False)
         return lists

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from model.definitions.plan import Plan, PlannedTask
 from model.definitions.result_references import ResultReference
 from model.errors import Refused
+from model.files import handed_files
 from model.ids import TaskCode
 from model.near import SHOWN_MAX, nearest
-from model.parameters.outputs import TEXTS
+from model.parameters.outputs import is_text
 from model.parameters.parameters import PARAMETERS_BYTES_MAX, Room
 from model.parameters.results import find, names_task_by_quotes, said_of, written
 
@@ -52,8 +53,8 @@ class Reader:
         found = find(self._outputs(self._plan.tasks[task]), reference.rest)
         if found is None or found.text is None:
             raise Refused(f"${{{reference.name}}} has no value: {self._why(reference, task)}")
-        is_text = reference.type in TEXTS
-        self._take(reference.name, found.text, is_json=found.is_json and not is_text)
+        is_json = found.is_json and not is_text(reference.type, found.text)
+        self._take(reference.name, found.text, is_json=is_json)
 
     def add_part(self, reference: ResultReference, values: Mapping[str, str]) -> None:
         """Add a part of a parameter; none if that has no such part: then the text is no reference.
@@ -80,6 +81,8 @@ class Reader:
         name, out = self._plan.tasks[task].name, reference.rest.partition("[")[0]
         given = self._given_by(task)
         if not given and (how := self._said_of(task)) is not None:
+            if out in handed_files.recorded_in(self._plan.tasks[task].parameter_types):
+                return f'task "{name}" {how}, so it hands no file on'
             default = f"{out}: {{direct: OUT, value: 0}}"
             return f'task "{name}" {how}; declare a default for it in "{name}", such as {default}'
         if found := find(given, reference.rest):

@@ -16,7 +16,7 @@ from model.definitions.graph import Graph
 from model.definitions.result_references import ResultReference, result_references
 from model.definitions.workflow import TaskSpec, WorkflowSpec
 from model.errors import Refused
-from model.files import task_files
+from model.files import handed_files, task_files
 from model.ids import TaskCode, WorkflowCode
 from model.logic.catalog import LOGIC_TYPES
 from model.logic.conditions import ConditionsParams
@@ -262,7 +262,11 @@ def _planned(
 ) -> PlannedTask:
     params = json.dumps(task.params, ensure_ascii=False)
     logic = _logic(task)
-    outs = {param.name: param.value for param in task.local_params if param.direct is Direct.OUT}
+    outs = {
+        param.name: "" if handed_files.names_output(task.type, param.direct, param.type) else param.value
+        for param in task.local_params
+        if param.direct is Direct.OUT
+    }
     types: dict[str, ParameterType] = {
         param.name: param.type
         for param in task.local_params
@@ -287,6 +291,7 @@ def _planned(
         recorded |= OutParameters.of(task.local_params, strict=strict).recorded()
     recorded |= skip_codes.recorded(task.skip_exit_codes)
     recorded |= task_files.recorded(task, spec.file_contents)
+    recorded |= handed_files.recorded(task)
     recorded |= task_data_sources.recorded(task.data_sources)
     return PlannedTask(
         codes[task.name],
@@ -322,8 +327,8 @@ def _planned(
 
 
 def _check_given(task: PlannedTask, name: str, value: str, type_: ParameterType | None) -> None:
-    if task.script is None or sealed_value(value) is not None:
-        return
+    if task.script is None or sealed_value(value) is not None or handed_files.handed_in(value) is not None:
+        return  # a script gets the path of a file that was handed on
     try:
         task.script.check(name, value, type_)
     except Refused as error:

@@ -36,6 +36,7 @@ from model.definitions.task_data_sources import DATA_SOURCES_MAX, fault_of_names
 from model.definitions.triggers import UPDATES_MAX, Triggers, unfit_trigger
 from model.errors import Refused
 from model.fields import DEFAULT_WORKER_GROUP, GroupName, Minutes, Name, Tags, TenantName, each_once
+from model.files.handed_files import misplaced_output
 from model.files.paths import FileOrFolder, FilePath
 from model.ids import TaskCode, WorkflowCode
 from model.logic.catalog import LOGIC_TYPES, NOT_OF_LOGIC, check_logic
@@ -388,7 +389,8 @@ def _is_dependent_timeout(task: TaskSpec, field: str) -> bool:
 
 def _unfit(task: TaskSpec) -> str | None:
     """What in a task does not fit together; None if all does."""
-    return unfit_to_wait(task) or misused(task) or unfit_to_close(task) or unfit_for_each(task) or _without_rule(task)
+    unfit = unfit_to_wait(task) or misused(task) or unfit_to_close(task) or unfit_for_each(task)
+    return unfit or _without_rule(task) or misplaced_output(task)
 
 
 def _without_rule(task: TaskSpec) -> str | None:

@@ -14,17 +14,25 @@ OF_SHOAL = ("script.sh", "script.py")
 
 def fault_of_path(path: str) -> str | None:
     """Why no file can have this path, as the end of a sentence; None if one can."""
-    names = path.split("/")
+    cure = "write it from the project's top, such as sql/load.sql"
     if path.startswith("/"):
-        return "is absolute; write it from the project's top, such as sql/load.sql"
+        return f"is absolute; {cure}"
+    if (fault := fault_of_names(path, cure)) is not None:
+        return fault
+    if path in OF_SHOAL or path.lower().startswith((".shoal", "shoal_")):
+        return "is a name that Shoal uses in the folder of a task; give it another"
+    return None
+
+
+def fault_of_names(path: str, cure: str) -> str | None:
+    """The same of any path below some folder, with what to write instead."""
+    names = path.split("/")
     if any(name in ("", ".", "..") for name in names):
-        return 'has an empty name, "." or ".." in it; write it from the project\'s top, such as sql/load.sql'
+        return f'has an empty name, "." or ".." in it; {cure}'
     if not path.isprintable() or "\\" in path:
         return "has a character in it that is not printable, or a backslash"
     if len(path.encode()) > PATH_BYTES_MAX or any(len(name.encode()) > NAME_BYTES_MAX for name in names):
         return f"is too long: at most {PATH_BYTES_MAX} bytes, and {NAME_BYTES_MAX} a name"
-    if path in OF_SHOAL or names[0].lower().startswith((".shoal", "shoal_")):
-        return "is a name that Shoal uses in the folder of a task; give it another"
     return None
 
 

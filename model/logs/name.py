@@ -3,7 +3,7 @@
 <yyyyMMdd>/<workflow code>/<workflow instance>/<task instance>.log
 
 A value that is too large for a row is beside it in the log store, as <task instance>.<number>.value; one that a master
-has made of those of many tasks as <SHA-256>.value.
+has made of those of many tasks as <SHA-256>.value. A file that a task hands on is <task instance>.<number>.file.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 
 _KEY = re.compile(
     r"([0-9]{8})/([0-9]{1,18})/([0-9]{1,18})/"
-    r"(?:([0-9]{1,18})(?:(?:\.[0-9]{1,18})?\.log|\.[0-9]{1,4}\.value)|[0-9a-f]{64}\.value)",
+    r"(?:([0-9]{1,18})(?:(?:\.[0-9]{1,18})?\.log|\.[0-9]{1,4}\.(?:value|file))|[0-9a-f]{64}\.value)",
     re.ASCII,
 )
+FILE_SUFFIX = ".file"
 NO_ATTEMPT = TaskInstanceId(0)
 """Of a value that belongs to its run alone."""
 
@@ -54,6 +55,10 @@ class LogName:
         """The name of a value of its attempt in the log store."""
         return "/".join((*self.folders, f"{self.task_instance_id:d}.{number:d}.value"))
 
+    def file_key(self, number: int) -> str:
+        """The name of a file that its attempt hands on in the log store."""
+        return "/".join((*self.folders, f"{self.task_instance_id:d}.{number:d}{FILE_SUFFIX}"))
+
 
 def value_of_run(date: str, code: WorkflowCode, run: WorkflowInstanceId, digest: str) -> str:
     """The name of a value in the log store that belongs to no attempt alone."""
@@ -61,8 +66,8 @@ def value_of_run(date: str, code: WorkflowCode, run: WorkflowInstanceId, digest:
 
 
 def name_of(key: str) -> LogName | None:
-    """The log of a copy, or of a value beside it, in the log store, with `NO_ATTEMPT` for one of a run alone; None if
-    that is no name of one."""
+    """The log of a copy, or of a value or file beside it, in the log store, with `NO_ATTEMPT` for one of a run alone;
+    None if that is no name of one."""
     found = _KEY.fullmatch(key)
     if found is None:
         return None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from model.choices import Direct, ParameterType
 from model.errors import Refused
+from model.files.handed_files import handed_file
 from model.parameters.large_values import large_value
 from model.parameters.local import LocalParam, typed
 
@@ -97,6 +98,11 @@ class OutParameters:
             except Refused as error:
                 said.append(f"its OUT {error}")
         return "; ".join(said)
+
+
+def is_text(type_: ParameterType | None, value: str) -> bool:
+    """Whether a value is text by its type, whatever it looks like."""
+    return type_ in TEXTS and handed_file(value) is None
 
 
 _NONE = OutParameters()

@@ -17,7 +17,9 @@ from pydantic import Field
 from dao.tasks import attempt_listings
 from model.accounts.rights import Right
 from model.errors import NotFound, Refused
+from model.files.handed_files import HandedFile, handed_file
 from model.ids import TaskInstanceId
+from model.logs.name import name_of
 from model.near import nearest
 from model.parameters.large_values import (
     WHOLE_BYTES_MAX,
@@ -53,16 +55,17 @@ class ValueQuery(StreamQuery):
 
 @dataclass(frozen=True)
 class StoredValue:
-    """A large value, as a `Source`."""
+    """A large value, or a file that was handed on, as a `Source`."""
 
     id: int
     project: str | None
-    value: LargeValue
+    value: LargeValue | HandedFile
     stored: StoredLogs
 
     @property
     def file_name(self) -> str:
-        return _file_name(self.id, self.value.name)
+        name = self.value.name
+        return _file_name(self.id, name, "" if isinstance(self.value, HandedFile) else ".txt")
 
     async def read(self, offset: int, limit: int = SLICE_BYTES_MAX) -> Slice:
         """See `Source`. Raises `NotFound` if its file is gone, or is another one."""
@@ -83,7 +86,7 @@ class StoredValue:
 
 @stream("/task-instances/{id}/value", Right.VIEW, "task-instances")
 async def read_value(call: Call, id: Id, query: ValueQuery) -> Source:
-    """Read a value that an attempt gave, or a part of it by a path, as text; JSON as JSON.
+    """Read a value that an attempt gave, or a part of it by a path, as text; JSON as JSON, a FILE as its bytes.
 
     A value of more than 64 KiB comes from the log store; its SHA-256 is in the attempt's `outputs`. What has to be put
     together or looked into may have 16 MiB.
@@ -99,6 +102,8 @@ async def read_value(call: Call, id: Id, query: ValueQuery) -> Source:
         cure = f"did you mean {near}?" if near else f"it gave {', '.join(sorted(values)[:20]) or 'nothing'}"
         raise NotFound(f'task "{found.task.name}" ({id}) gave no "{query.name}"; {cure}')
     text = part.text
+    if (file := handed_file(text)) is not None:
+        return StoredValue(id, found.project, _of_its_run(file, found.run), stored)
     if (large := large_value(text)) is not None and not (large.in_parts or large.is_lost):
         return StoredValue(id, found.project, large, stored)
     return Text(id, found.project, _file_name(id, query.name), await _with_contents(stored, lambda: expanded(text)))
@@ -132,6 +137,14 @@ def _text(value: LargeValue, store: LogStore, advanced: Advanced) -> str:
     return value_files.read(store, advanced, value)
 
 
-def _file_name(id_: int, name: str) -> str:
+def _of_its_run(file: HandedFile, run: int) -> HandedFile:
+    """The right to see one run opens no file of another, whatever its tasks print."""
+    kept = name_of(file.key)
+    if kept is None or kept.workflow_instance_id != run:
+        raise NotFound(f"{file.said} is of another run, which hands it on; read it there")
+    return file
+
+
+def _file_name(id_: int, name: str, suffix: str = ".txt") -> str:
     plain = "".join(each if each.isascii() and (each.isalnum() or each in "_.-") else "_" for each in name)
-    return f"task-{id_}-{plain}.txt"
+    return f"task-{id_}-{plain}{suffix}"

@@ -68,6 +68,8 @@ class Invocation:
             of_up: dict[str, Any] = {"database_url": running.database_url}
             if settings.secrets.key_file is None:
                 of_up["secrets"] = {"key_file": settings.data_folder / key_settings.FILE_NAME}
+            if settings.log_store.url is None:
+                of_up["log_store"] = {"url": (settings.data_folder / whereabouts.LOG_STORE).absolute().as_uri()}
             settings = self.own_settings({**flags, **of_up})
         return settings
 

@@ -58,9 +58,7 @@ class Settings(BaseSettings):
 
     database_url: SecretStr | None = Field(None, description="postgresql+psycopg://user:password@host/name")
     database_password: SecretStr | None = Field(None, description="password of its user, in place of one in the URL")
-    database_password_file: Path | None = Field(
-        None, description="file that has this password; each new connection reads it again"
-    )
+    database_password_file: Path | None = Field(None, description="file with it, read by each new connection")
     registry_url: SecretStr | None = Field(
         None,
         description="zookeeper://host:2181,host2:2181/shoal, or a database URL; not given: as recorded, at first the "
@@ -96,7 +94,7 @@ class Settings(BaseSettings):
     log_file_bytes_max: int = Field(
         10_000_000, ge=10_000, description="size at which that file is renamed to NAME.1, and so on"
     )
-    log_files_max: int = Field(5, ge=1, le=1000, description="how many such files stay, with the one that is written")
+    log_files_max: int = Field(5, ge=1, le=1000, description="such files kept, with the current one")
     timing: Timing = Timing()
     master: MasterSettings = MasterSettings()
     worker: WorkerSettings = WorkerSettings()

@@ -15,6 +15,8 @@ from model.cluster.nodes import ProcessIdentity
 from registry.process import is_gone, this_process
 
 FILE_NAME = "up.json"
+LOG_STORE = "log-store"
+"""The folder of the log store that `shoal up` has unless one is set."""
 
 
 def default_folder() -> Path:

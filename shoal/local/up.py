@@ -25,7 +25,7 @@ from service.secrets.key_settings import own_key_file
 from shoal.backend import backend_of
 from shoal.clients.direct import DirectClient
 from shoal.config.settings import Settings
-from shoal.config.whereabouts import remove_whereabouts, write_whereabouts
+from shoal.config.whereabouts import LOG_STORE, remove_whereabouts, write_whereabouts
 from shoal.embedded.place import private_folder
 from shoal.embedded.server import EmbeddedPostgres
 from shoal.first_login import first_login
@@ -106,10 +106,13 @@ class Up:
             running.push_async_callback(database.close)
             await schema.upgrade(database, nobody_runs=True)  # the processes of a previous `up` ended with its database
             keys = {"SHOAL_SECRETS__KEY_FILE": str((self._key_file or own_key_file(self._folder)).absolute())}
+            store = self._settings.log_store.url or private_folder(self._folder / LOG_STORE).absolute().as_uri()
             api = self._settings.api
             self._port = _free_port(api.host, api.port, self._options.port)
             cluster = LocalCluster(
-                url, private_folder(self._folder / "cluster"), settings={**self._for_children, **keys}
+                url,
+                private_folder(self._folder / "cluster"),
+                settings={**self._for_children, **keys, "SHOAL_LOG_STORE__URL": store},
             )
             running.push_async_callback(self._stop, cluster)
             drill = DrillServer(cluster)

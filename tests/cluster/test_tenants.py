@@ -52,3 +52,37 @@ async def test_without_the_setting_a_task_of_a_tenant_fails_with_its_name(cluste
     state, reason = await _run_as(cluster, "nobody")
     assert state == "FAILURE"
     assert "its operator allows it by the setting worker.tenants" in (reason or "")
+
+
+@as_root
+async def test_a_file_is_handed_on_among_tenants_and_none_of_another_user(
+    cluster: Cluster, open_folder: Path, tmp_path: Path
+) -> None:
+    """The worker is root: it must read no more than the tenant, who may put links into its folder."""
+    (tmp_path / "shared").mkdir()
+    cluster.environment |= {"SHOAL_LOG_STORE__URL": (tmp_path / "shared").as_uri()}
+    out = {"local_params": {"it": {"direct": "OUT", "type": "FILE", "value": "a.txt"}}}
+    secret = open_folder / "secret"
+    secret.write_text("of root\n")
+    secret.chmod(0o600)
+    cluster.define(
+        1,
+        "handed",
+        tasks=[
+            {"name": "made", "type": "SHELL", "params": {"script": "id -un > a.txt"}, **out},
+            {"name": "link", "type": "SHELL", "params": {"script": f"ln -s {secret} a.txt"}, **out},
+            {"name": "hard", "type": "SHELL", "params": {"script": f"ln {secret} a.txt || touch a.txt"}, **out},
+            {"name": "read", "type": "SHELL", "params": {"script": "cat ${made.it}; ls -n ${made.it} | cut -d' ' -f3"},
+             "after": ["made"], "tenant": "daemon"},
+        ],
+        tenant="nobody",
+    )  # fmt: skip
+    await cluster.master()
+    await cluster.worker(SHOAL_WORKER__TENANTS="daemon,nobody", SHOAL_WORKER__FOLDER=str(open_folder / "worker"))
+    cluster.start(1)
+    await cluster.all_ends()
+    states = dict(cluster.rows("SELECT task_name, state FROM task_instance"))
+    assert states.pop("hard") in ("SUCCESS", "FAILURE"), "by whether the kernel lets it make such a link"
+    assert states == {"made": "SUCCESS", "link": "FAILURE", "read": "SUCCESS"}
+    assert cluster.shoal("log", "1/read").splitlines() == ["nobody", "1"]
+    assert not any(b"of root" in each.read_bytes() for each in (tmp_path / "shared").rglob("*.file"))

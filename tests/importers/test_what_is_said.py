@@ -188,7 +188,7 @@ def test_parameters_keep_direction_and_type_if_their_value_fits() -> None:
     assert spec.outputs == ("r",)
     assert [(each.name, each.type) for each in spec.tasks[0].local_params] == [("d", "VARCHAR"), ("f", "FILE")]
     assert len([each for each in said(found, Grade.CHANGED) if "does not fit" in each]) == 2
-    assert any("no file is handed on" in each for each in said(found, Grade.LOST))
+    assert any("in the script ${f} is its path" in each for each in said(found, Grade.CHANGED))
 
 
 def test_an_out_without_a_value_fails_no_task() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import random
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,12 +13,13 @@ from typing import Any
 
 import pytest
 
-from logstore import value_files
+from logstore import handed_files, value_files
 from logstore.folder import FolderStore
 from logstore.opening import open_store
 from logstore.protocol import MARK, PART_BYTES, LogStore
 from logstore.settings import LogStoreSettings
 from model.errors import Denied, NotFound, Refused, Unavailable
+from model.files.handed_files import HandedFile, handed_file
 from model.parameters.large_values import LargeValue
 from tests.every import every
 from tests.servers.s3 import KEY, SECRET, S3Server
@@ -360,3 +362,29 @@ def test_a_value_is_read_as_it_was_kept_or_says_what_became_of_it(store: LogStor
         value_files.read(store, lambda: None, value)
     text_like_json = value_files.put(store, lambda: None, key, "a", "t", "[1]", is_text=True)
     assert not text_like_json.is_json
+
+
+def test_a_file_is_fetched_as_it_was_handed_on_or_says_what_became_of_it(
+    store: LogStore, put: Callable[..., None], tmp_path: Path
+) -> None:
+    key, content = "20260101/1/2/3.0.file", random.Random(7).randbytes(9_000_000)
+    (tmp_path / "left").write_bytes(content)
+
+    def fetched(file: HandedFile) -> bytes:
+        with (tmp_path / "got").open("wb", buffering=0) as target:
+            handed_files.fetch(store, lambda: None, file, target.fileno())
+        return (tmp_path / "got").read_bytes()
+
+    with (tmp_path / "left").open("rb") as left:
+        size, digest = handed_files.put(store, lambda: None, key, left.fileno())
+    file = HandedFile(key, "a b.csv", size, digest, "load it")
+    assert handed_file(file.written) == file
+    assert fetched(file) == content
+    assert key in store.keys_after("", 100)
+    for damaged in (content[:-1], content[:-1] + b"x" if content[-1:] != b"x" else b"y", b""):
+        put(key, damaged)
+        with pytest.raises(Refused, match=r'"a b.csv" of task "load it" .*3\.0\.file .*changed.*; run "load it" again'):
+            fetched(file)
+    store.delete([key])
+    with pytest.raises(Refused, match='is missing; run "load it" again'):
+        fetched(file)

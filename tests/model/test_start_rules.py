@@ -17,7 +17,7 @@ from tests.master.random_plans import plan_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "workflows.md"
 ENDS = ("succeeded", "skipped", "failed")
-DECISIONS = {"starts": Decision.STARTS, "skipped": Decision.SKIPPED, "never": Decision.NEVER}
+DECISIONS = {"✓": Decision.STARTS, "○": Decision.SKIPPED, "✗": Decision.NEVER}
 STATES = ("succeeded", "skipped", "failed", "never starts", "did not choose it", "runs", "has not started")
 """Of a task before another."""
 

@@ -49,6 +49,10 @@ tasks:
       script: |
         : ${day} ${key}
         echo '#{setValue(found={"rows": [1, 12345678901234567890]})}'
+        seq 3 > sales.csv
+    local_params:
+      found: {direct: OUT, type: JSON}
+      report: {direct: OUT, type: FILE, value: sales.csv}
 """
 
 
@@ -141,6 +145,11 @@ def test_a_result_unfolds_and_is_saved_and_what_a_task_saw_is_shown_without_secr
     with page.expect_download() as saving:
         row.get_by_role("link", name="Save found as a file").click()
     assert saving.value.path().read_text("utf-8") == '{"rows": [1, 12345678901234567890]}'
+    file = page.get_by_role("row", name="a report")
+    expect(file).to_contain_text("sales.csv 6 B, in the log store")
+    with page.expect_download() as saving:
+        file.get_by_role("link", name="Save report as a file").click()
+    assert saving.value.path().read_text("utf-8") == "1\n2\n3\n"
 
 
 def test_a_run_took_as_long_wherever_it_is_shown(open_page: OpenPage, running: RunningShoal) -> None:

@@ -276,13 +276,13 @@ async def test_a_worker_ends_though_looks_hang_in_a_file_system_and_the_next_one
 
 
 async def test_no_place_is_taken_by_many_that_wait(fresh: Engine, tmp_path: Path) -> None:
-    """Two places, and a hundred that wait: others run as if they were alone, and all end when their file comes."""
+    """Two places, and a thousand that wait: others run as if they were alone, and all end when their file comes."""
     await fresh.cluster.master()
     worker: Node = await fresh.cluster.worker(SHOAL_WORKER__CAPACITY="2")
-    tasks = [waits(f"wait {number}", file=f"{tmp_path}/in", every="20s") for number in range(100)]
+    tasks = [waits(f"wait {number}", file=f"{tmp_path}/in", every="20s") for number in range(1_000)]
     run = await fresh.begin(fresh.define(*tasks))
     waiting = "SELECT count(*) FROM task_instance WHERE workflow_instance_id = %s AND state = 'DELAY_EXECUTION'"
-    await eventually(lambda: fresh.cluster.one(waiting, run), until=100, within_s=WITHIN_S)
+    await eventually(lambda: fresh.cluster.one(waiting, run), until=1_000, within_s=WITHIN_S)
     held = "SELECT count(*) FROM task_instance WHERE workflow_instance_id = %s AND worker_id IS NOT NULL"
     assert fresh.cluster.one(held, run) == 0
     assert await fresh.end(await fresh.begin(fresh.define({"name": "a"}, {"name": "b"}, {"name": "c"}))) == "SUCCESS"

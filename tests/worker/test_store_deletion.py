@@ -65,6 +65,8 @@ async def test_copies_of_runs_that_are_gone_are_deleted_in_steps_and_no_others(
         _copy(folder, "20260101", gone),
         _copy(folder, "20260103", gone, "8.log"),
         _copy(folder, "20260104", gone, "9.5.log"),
+        _copy(folder, "20260104", gone, "9.0.value"),
+        _copy(folder, "20260104", gone, "9.12.file"),
     ]
     left = [_copy(folder, "20260101", kept, "1.log"), _copy(folder, today, gone), _copy(folder, "20260102", last + 100)]
     odd = folder / "20260101" / "notes"

@@ -12,14 +12,15 @@ from functools import partial
 import structlog
 
 from dao.tasks.task_claims import ClaimedTask, Report
-from model.choices import TimeoutStrategy
+from model.choices import ParameterType, TimeoutStrategy
 from model.definitions import task_data_sources
 from model.errors import ShoalError
-from model.files import task_files
+from model.files import handed_files, task_files
 from model.ids import Epoch, TaskInstanceId
 from model.parameters import skip_codes
 from model.parameters.large_values import has_large
 from model.parameters.outputs import OutParameters
+from model.parameters.parameters import replace_references
 from model.parameters.secret_values import has_sealed
 from model.pools.secrets import secrets_held
 from model.pools.variables import resource_variables
@@ -32,6 +33,7 @@ from node.waiting import to_its_end
 from worker.attempts.attempt_launcher import AttemptLauncher
 from worker.attempts.environment import passed_on, task_environment
 from worker.attempts.failed_attempt import TookTooLong, lacks_means, result_of
+from worker.attempts.handed_files import HandedFiles
 from worker.attempts.look_places import LookPlaces
 from worker.attempts.order import Order
 from worker.attempts.outputs import with_all_outputs, without_secrets
@@ -97,6 +99,7 @@ class Executor:
         self.folders = folder / "work"
         self.environments = folder / "environments"
         self.machine = passed_on(os.environ)
+        self.handed = HandedFiles(self.values, self.settings.output_files_bytes_max)
 
     async def run(self, task: ClaimedTask) -> Report:
         """Run it to its end. Raises nothing but cancellation, which kills what it started."""
@@ -125,6 +128,10 @@ class _Attempt:
         self._size = 0
         """Of its values, as far as it says how long it takes to put them in."""
         self._urls: Mapping[str, str] = {}
+        self._fetched: Mapping[str, str] = {}
+        """The paths of files of earlier tasks, by the names of the values that stand for them."""
+        self._handed: Mapping[str, str] = {}
+        """What stands for the files that it has left."""
         self._ended: TaskResult | None = None
         """Its result as soon as that is known: no cancellation changes it any longer."""
 
@@ -149,6 +156,8 @@ class _Attempt:
             if not task.dry_run:  # first: what is masked or left out has got a value
                 result = with_all_outputs(result, outs, self._log)
             result = without_secrets(result, task, outs, self._log)
+            if self._handed and result.state is TaskState.SUCCESS:
+                result = replace(result, outputs={**result.outputs, **self._handed})
             if result.outputs:
                 result = await self._worker.values.kept(result, task, outs.types)
         except Exception as error:  # noqa: BLE001 - what it gave may be anything
@@ -232,6 +241,8 @@ class _Attempt:
         if wanted := task_files.recorded_in(task.parameter_types):
             assert worker.files is not None, "each worker has one"
             await worker.files.put_into(self._folder.make(), wanted)
+        if outputs := handed_files.recorded_in(task.parameter_types):
+            worker.handed.check_store(outputs)
         async with probed(task, worker.readiness, self._probe) if task.stream is not None else _NO_PROBE:
             result = await (self._below_keeper(made) if made.below_keeper else made.run(self._context()))
             if result.state is TaskState.DELAY_EXECUTION:
@@ -240,8 +251,18 @@ class _Attempt:
                     result = TaskResult.failure(f"a {task.type} task cannot end as {result.state}")
             if result.alert is not None:
                 await worker.secrets.check_alert_group(task.workflow_code, result.alert.group)
+            if outputs and result.state is TaskState.SUCCESS:
+                said = {name: result.outputs.get(name) or self._filled_in(path) for name, path in outputs.items()}
+                await self._keep_files({name: path for name, path in said.items() if path})
             self._ended = result
         return result
+
+    async def _keep_files(self, paths: Mapping[str, str]) -> None:
+        owner = None if self._identity is None else self._identity.uid
+        self._handed = await self._worker.handed.kept(self._task, paths, self._folder.make(), owner, self._log.masked)
+
+    def _filled_in(self, path: str) -> str:
+        return replace_references(with_time_expressions(self._task, path), self._values, lambda _, value: value)
 
     async def _read_values(self) -> None:
         """The values of its parameters; the log knows of each secret from then on."""
@@ -249,6 +270,9 @@ class _Attempt:
         self._values = values_of(task, self._folder.make)
         if has_large(task.parameter_values):
             self._values = await self._worker.values.read(self._values, task.params, types_of(task))
+        if handed_files.has_handed(task.parameter_values):
+            self._fetched = await self._worker.handed.fetched(task, self._values, types_of(task), self._folder.make)
+            self._values = {**self._values, **self._fetched}
         self._size = max(len(task.parameter_values), *map(len, self._values.values()), 0)
         if has_sealed(task.parameter_values):
             used = secrets_used(task, self._values)
@@ -300,7 +324,7 @@ class _Attempt:
             task.name,
             task.attempt,
             self._values,
-            types_of_values(task),
+            self._types(),
             urls,
             file.secrets,
             self._folder.make(),
@@ -316,6 +340,9 @@ class _Attempt:
         if code != 0 or result is None:
             return TaskResult.failure(exit_reason(code, file.last_line()), code)
         return result
+
+    def _types(self) -> Mapping[str, ParameterType]:
+        return {**types_of_values(self._task), **dict.fromkeys(self._fetched, ParameterType.FILE)}
 
     @property
     def _identity(self) -> Identity | None:
@@ -346,7 +373,7 @@ class _Attempt:
             processes,
             make_folder=self._folder.make,
             make_environment=self._environment,
-            types=types_of_values(task),
+            types=self._types(),
             data_source=partial(secrets.data_source, task.workflow_code, hide=file.hide),
             exports=partial(secrets.exports, task.environment) if task.environment else None,
             may_go_on=lambda: self._worker.launcher.may_go_on(),
@@ -367,8 +394,9 @@ class _Attempt:
 
 def _needs_no_worker_to_report(made: Task, task: ClaimedTask) -> bool:
     """Whether a later life can derive the result from what a keeper records. A later life cannot mask secrets,
-    and does not know how an environment changed exit codes."""
+    hands no files on, and does not know how an environment changed exit codes."""
     if not (made.below_keeper or (made.ends_as_its_process and not task.environment)):
         return False
     has_secrets = has_sealed(task.parameter_values) or "SECRET" in (task.parameter_types or "")
-    return not (has_secrets or secrets_held(task.leases) or task_data_sources.recorded_in(task.parameter_types))
+    of_worker = task_data_sources.recorded_in(task.parameter_types) or handed_files.recorded_in(task.parameter_types)
+    return not (has_secrets or secrets_held(task.leases) or of_worker)

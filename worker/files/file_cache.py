@@ -16,7 +16,7 @@ from dao.definitions import files
 from dao.postgres.database import Database
 from model.errors import Refused
 from model.files.paths import fault_of_path
-from worker.private_folder import make_private
+from worker.private_folder import make_private, new_file
 
 AT_ONCE = 8
 """So many contents are in memory at a time."""
@@ -104,6 +104,5 @@ def _write(path: Path, content: bytes) -> None:
     """A new file of this user alone; what says by its first line how it is run, can be run."""
     make_private(path.parent)
     mode = 0o700 if content.startswith(b"#!") else 0o600
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(path, flags, mode), "wb") as file:
+    with os.fdopen(new_file(path, mode), "wb") as file:
         file.write(content)

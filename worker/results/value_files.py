@@ -52,7 +52,7 @@ class ValueFiles:
         verify: Callable[[], Awaitable[None]] | None = None,
         bytes_max: int = INLINE_BYTES_MAX,
     ) -> None:
-        self._calls = calls
+        self.calls = calls
         self._verify = verify
         self._verify_again_s = 0.0
         self.bytes_max = bytes_max if calls is not None else INLINE_BYTES_MAX
@@ -61,7 +61,7 @@ class ValueFiles:
     @property
     def variables(self) -> Mapping[str, str]:
         """What tells a task that it may give large values."""
-        return {} if self._calls is None else {VARIABLE: str(self.bytes_max)}
+        return {} if self.calls is None else {VARIABLE: str(self.bytes_max)}
 
     async def kept(self, result: TaskResult, task: ClaimedTask, types: Mapping[str, ParameterType]) -> TaskResult:
         """The result, with what stands for each of its large values; a failure if they cannot be kept."""
@@ -73,7 +73,7 @@ class ValueFiles:
         small = sorted(sizes.keys() - large, key=lambda name: sizes[name])
         while sum(sizes[name] for name in small) > all_max:
             large.append(small.pop())
-        if self._calls is None or not large:
+        if self.calls is None or not large:
             return result
         if (total := sum(sizes.values())) > self.bytes_max:
             said = f"{total:,} bytes of values, more than worker.value_bytes_max ({self.bytes_max:,}) allows"
@@ -86,14 +86,14 @@ class ValueFiles:
 
         name = large[0]
         try:
-            await self._verified()
+            await self.verified()
             for number, name in enumerate(large):
-                outputs[name] = (await self._calls.run(partial(put, number, name))).written
+                outputs[name] = (await self.calls.run(partial(put, number, name))).written
         except Unavailable as error:
             return TaskResult.failure(f'its value "{name}" ({sizes[name]:,} bytes) could not be kept: {error}')
         return replace(result, outputs=outputs)
 
-    async def _verified(self) -> None:
+    async def verified(self) -> None:
         """Look whether the store is this cluster's, unless that was so a moment ago."""
         now_s = asyncio.get_running_loop().time()
         if self._verify is not None and now_s >= self._verify_again_s:
@@ -138,9 +138,9 @@ class ValueFiles:
         return await (self._put_together(value) if value.in_parts else self._text(value))
 
     async def _text(self, value: LargeValue) -> str:
-        if self._calls is None:
+        if self.calls is None:
             raise value_files.not_set(value)
         try:
-            return await self._calls.run(lambda store, advanced: value_files.read(store, advanced, value))
+            return await self.calls.run(lambda store, advanced: value_files.read(store, advanced, value))
         except Unavailable as error:
             raise Refused(f"{value.said} cannot be read: {error}") from None

@@ -12,6 +12,7 @@ import { exactMoment } from "@/parts/time";
 import { useRun } from "../context";
 import { valuesOf } from "../model";
 import { type Attempt, specOf, valuesSeenBy } from "../queries";
+import { handedOf } from "./handed";
 import { unfoldedOf } from "./unfolded";
 
 const TASKS_MAX = 500;
@@ -73,7 +74,8 @@ export function ParametersTab() {
               <tr key={`${each.task}/${each.name}`}>
                 <td>{each.task}</td>
                 <td>
-                  <b>{each.name}</b> {each.last != null && <Download attempt={each.last} name={each.name} />}
+                  <b>{each.name}</b>{" "}
+                  {each.last != null && <Download attempt={each.last} name={each.name} value={each.value} />}
                 </td>
                 <td className="mono wide">
                   <Value of={each.value} />
@@ -117,8 +119,8 @@ function Seen({ attempt }: { attempt: Attempt }) {
   );
 }
 
-/** Saves a value that an attempt gave as a file, however large it is. */
-function Download({ attempt, name }: { attempt: Attempt; name: string }) {
+/** Saves a value that an attempt gave as a file, however large it is, or a file that it handed on under its own name. */
+function Download({ attempt, name, value }: { attempt: Attempt; name: string; value: string }) {
   const { t } = useTranslation("run");
   const word = t("downloadValue", { name });
   return (
@@ -129,7 +131,7 @@ function Download({ attempt, name }: { attempt: Attempt; name: string }) {
       aria-label={word}
       title={word}
       href={`${ROOT}api/v1/task-instances/${attempt.id}/value?name=${encodeURIComponent(name)}`}
-      download={`${attempt.name}-${attempt.id}-${name}`}
+      download={handedOf(value)?.name ?? `${attempt.name}-${attempt.id}-${name}`}
     >
       <IconDownload size={14} stroke={1.5} aria-hidden />
     </ActionIcon>
@@ -144,6 +146,13 @@ function Value({ of }: { of: string }) {
   const { t } = useTranslation("run");
   const size = LARGE.exec(of)?.[1];
   if (size !== undefined) return <span className="mute">{t("largeValue", { size: bytes(Number(size)) })}</span>;
+  const file = handedOf(of);
+  if (file !== null)
+    return (
+      <span title={of}>
+        {file.name} <span className="mute">{t("largeValue", { size: bytes(file.size) })}</span>
+      </span>
+    );
   const unfolded = unfoldedOf(of);
   if (unfolded === null) return <span title={of}>{of}</span>;
   return (

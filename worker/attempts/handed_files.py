@@ -1,0 +1,175 @@
+"""The files that an attempt gets from earlier tasks, and those that it hands on (`model/files/handed_files.py`)."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from dao.tasks.task_claims import ClaimedTask
+from logstore import handed_files
+from logstore.paths import FILE_FLAGS, open_folder
+from logstore.protocol import Advanced, LogStore
+from model.choices import ParameterType
+from model.errors import Refused
+from model.files.handed_files import HandedFile, fault_of_output, handed_in, is_asked_for
+from model.files.task_files import WITHOUT_FOLDER
+from worker.private_folder import make_private, new_file
+from worker.results.recorded_ends import log_name
+from worker.results.value_files import ValueFiles
+
+FOLDER = "shoal_files"
+"""Of the files that an attempt gets, in its own; no file of a project has such a path."""
+_LINKS = (errno.ELOOP, errno.ENOTDIR)
+
+
+class HandedFiles:
+    """Those of the attempts of one worker.
+
+    Args:
+        values: has the log store.
+        bytes_max: of all files that one attempt hands on.
+    """
+
+    def __init__(self, values: ValueFiles, bytes_max: int) -> None:
+        self._values = values
+        self._bytes_max = bytes_max
+
+    async def fetched(
+        self,
+        task: ClaimedTask,
+        values: Mapping[str, str],
+        types: Mapping[str, ParameterType],
+        folder: Callable[[], Path],
+    ) -> dict[str, str]:
+        """The path for each value that stands for a file which the task asks for; for a list of files that of a folder
+        with them, in their order. A dry run gets the paths alone.
+
+        Raises:
+            Refused: a file is not there any more as it was handed on.
+            Unavailable: the log store cannot be read now.
+            OSError: a file cannot be written.
+        """
+        paths: dict[str, str] = {}
+        known: dict[str, str] = {}
+        for name, value in values.items():
+            is_declared = types.get(name) is ParameterType.FILE
+            if task.type in WITHOUT_FOLDER or not (is_declared or is_asked_for(name, task.params)):
+                continue
+            if (found := handed_in(value)) is None:
+                continue
+            if value not in known:
+                place = folder() / FOLDER / str(len(known))
+                files = {place / _plain(found.name): found} if isinstance(found, HandedFile) else _listed(place, found)
+                for path, file in () if task.dry_run else files.items():
+                    await self._fetch(path, file)
+                known[value] = str(next(iter(files)) if isinstance(found, HandedFile) else place)
+            paths[name] = known[value]
+        return paths
+
+    async def _fetch(self, path: Path, file: HandedFile) -> None:
+        if self._values.calls is None:
+            raise Refused(f"{file.said} is in the log store, and log_store.url is not set here; set it as elsewhere")
+
+        def fetch(store: LogStore, advanced: Advanced) -> None:
+            make_private(path.parent)
+            with os.fdopen(new_file(path, 0o600), "wb") as target:
+                handed_files.fetch(store, advanced, file, target.fileno())
+
+        await self._values.calls.run(fetch)
+
+    def check_store(self, outputs: Mapping[str, str]) -> None:
+        """Raises `Refused` if a task is sure to have nowhere to put its files."""
+        if self._values.calls is None and (name := next((n for n, path in outputs.items() if path[:1] != "/"), None)):
+            raise Refused(f'its OUT parameter "{name}" is a FILE, which goes into the log store: set log_store.url')
+
+    async def kept(
+        self, task: ClaimedTask, paths: Mapping[str, str], folder: Path, owner: int | None, masked: Callable[[str], str]
+    ) -> dict[str, str]:
+        """What stands for the files that a task has left at these paths; an absolute one for itself.
+
+        Args:
+            folder: of the task.
+            owner: the user of the operating system that the task ran as; None: that of the worker.
+            masked: gives a name without the secrets of the task.
+        Raises:
+            Refused: a file is not there, or they are too large.
+            Unavailable: the log store does not take them.
+        """
+        found, left = {}, self._bytes_max
+        for number, (name, said) in enumerate(paths.items()):
+            path = said.removeprefix(f"{folder}/")
+            if (fault := fault_of_output(path)) is not None or not path:
+                raise Refused(f'its OUT parameter "{name}" is no file: "{path}" {fault or "is empty"}')
+            if path.startswith("/"):
+                found[name] = path
+                continue
+            file = await self._keep(_Left(name, path, folder, owner), left, log_name(task).file_key(number))
+            left -= file[0]
+            named = masked(path.rpartition("/")[2])
+            found[name] = HandedFile(log_name(task).file_key(number), named, *file, task.name).written
+        return found
+
+    async def _keep(self, file: _Left, bytes_max: int, key: str) -> tuple[int, str]:
+        if self._values.calls is None:
+            raise Refused(f"{file.said} cannot be handed on: log_store.url is not set on this worker")
+
+        def put(store: LogStore, advanced: Advanced) -> tuple[int, str]:
+            fd = file.opened()
+            try:
+                if os.fstat(fd).st_size > bytes_max:
+                    raise Refused(
+                        f"{file.said} is too large: all files that a task hands on have at most "
+                        f"worker.output_files_bytes_max ({self._bytes_max:,} bytes)"
+                    )
+                return handed_files.put(store, advanced, key, fd)
+            finally:
+                os.close(fd)
+
+        await self._values.verified()
+        return await self._values.calls.run(put)
+
+
+class _Left:
+    """A file that a task has left. Its folder may be full of links that lead elsewhere."""
+
+    def __init__(self, name: str, path: str, folder: Path, owner: int | None) -> None:
+        self.said = f'its OUT parameter "{name}", the file "{path}" of its folder,'
+        self._path = path
+        self._folder = folder
+        self._owner = owner
+
+    def opened(self) -> int:
+        """Its descriptor. Raises `Refused` if it is no file of the task's own."""
+        *folders, last = self._path.split("/")
+        try:
+            folder = open_folder(self._folder, folders, make=False)
+            try:
+                fd = os.open(last, os.O_RDONLY | os.O_NONBLOCK | FILE_FLAGS, dir_fd=folder)
+            finally:
+                os.close(folder)
+        except FileNotFoundError:
+            raise Refused(f"{self.said} is not there at its end; let it write one, or change the path") from None
+        except OSError as error:
+            if error.errno in _LINKS:
+                raise Refused(f"{self.said} is a link, or behind one; leave the file itself") from None
+            raise Refused(f"{self.said} cannot be read: {error.strerror}") from None
+        facts = os.fstat(fd)
+        if stat.S_ISREG(facts.st_mode) and self._owner in (None, facts.st_uid):
+            return fd
+        os.close(fd)
+        what = "belongs to another user" if stat.S_ISREG(facts.st_mode) else "is no plain file; pack a folder into one"
+        raise Refused(f"{self.said} {what}")
+
+
+def _listed(place: Path, files: list[HandedFile]) -> dict[Path, HandedFile]:
+    digits = len(str(len(files)))
+    return {place / f"{number:0{digits}}-{_plain(file.name)}": file for number, file in enumerate(files)}
+
+
+def _plain(name: str) -> str:
+    """A name that means nothing to a shell, with its suffix."""
+    return re.sub(r"[^\w.+-]", "_", name.rpartition("/")[2])[-100:].lstrip(".-") or "file"
