@@ -10,12 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from importers.airflow import branches, dags
+from importers.airflow.answers import APPROVE, CHOSEN, REJECT
 from importers.airflow.flow import Args, minutes, shown
 from importers.airflow.templates import parameter_name
 from model.errors import Refused
-
-CHOSEN = "chosen"
-APPROVE, REJECT = "Approve", "Reject"
 
 
 def entry(args: Args) -> None:

@@ -67,10 +67,8 @@ def convert(flow: Flow, *, is_third: bool, online: bool) -> None:
         elif name.endswith("_callback") or name.startswith("sla"):
             about.changed(name, "its callback is not called; alert rules tell of runs: shoal alert rule set")
         elif name in ("user_defined_macros", "user_defined_filters"):
-            about.changed(
-                name,
-                f"its own macros are not known: {', '.join(value) if isinstance(value, dict) else shown(value)}",
-            )
+            named = ", ".join(value) if isinstance(value, dict) else shown(value)
+            about.changed(name, f"its own {name.removeprefix('user_defined_')} are not known: {named}")
         else:
             about.lost(name, f"{name} = {shown(value)} has no counterpart")
     for line, sentence in dict.fromkeys(dag.notes):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from importers.airflow import answers
 from importers.airflow.dates import NoText
 from importers.airflow.reader import Reader
 from importers.airflow.templates import Templates
@@ -42,10 +43,6 @@ class Flow:
     unread: dict[str, dict[Operator, Any]] = field(default_factory=dict)
     """Names in `default_args` -> the tasks that do not read them, and the value."""
 
-    def name_of(self, id_: str) -> str | None:
-        """The name of the task with this id."""
-        return next((name for operator, name in self.names.items() if operator.id == id_), None)
-
     def after(self, operator: Operator) -> list[Operator]:
         return [each for each in self.dag.tasks if operator in each.before]
 
@@ -60,8 +57,17 @@ class Flow:
 
     def output(self, value: Output) -> str:
         """The reference to a result of a task; of what stands for an element of a list, to the path alone."""
-        name = self.names.get(value.of)
-        return f"${{{value.path}}}" if name is None else f"${{{name}.{value.path}}}"
+        return _reference(self.names, value)
+
+
+def result_of(names: Mapping[Operator, str], id_: str, path: str) -> str | None:
+    """The reference to a result of the task with this id; None if there is no such task."""
+    return next((_reference(names, Output(each, path)) for each in names if each.id == id_), None)
+
+
+def _reference(names: Mapping[Operator, str], value: Output) -> str:
+    name = names.get(value.of)
+    return f"${{{value.path}}}" if name is None else f"${{{name}.{answers.path_of(value)}}}"
 
 
 def _reached(operator: Operator, steps: Callable[[Operator], list[Operator]]) -> set[Operator]:
@@ -118,8 +124,11 @@ class Args:
                     return f"TODO {text}"
                 case bool():
                     return str(value).lower()
-                case Dotted():
+                case Dotted(path) if path.startswith("airflow."):  # a word of an Enum
                     return value.name
+                case Dotted(path):
+                    self.draft.about.todo(name, f"line {self.operator.line}: {name} = {path} is in another file")
+                    return f"TODO {path}"
             return self.flow.templates.text(str(value))
         except NoText as error:
             self.draft.about.todo(name, f"line {self.operator.line}: {name}: {error}")

@@ -14,6 +14,8 @@ PARALLEL = 16
 def trigger(args: Args) -> None:
     if not args.has("trigger_dag_id"):
         raise Refused("which DAG it starts is not known; write a SUB_PROCESS with the workflow, or a DYNAMIC")
+    if args.operator.over:
+        raise Refused("it starts a DAG for each element of a list; write a DYNAMIC with the workflow")
     waits = args.flag("wait_for_completion")
     args.draft.type = "SUB_PROCESS"
     args.draft.params = {"workflow": workflow_name(args.text("trigger_dag_id")), **({} if waits else {"wait": False})}

@@ -7,14 +7,14 @@ import re
 from datetime import datetime
 from typing import Any
 
-from importers.airflow import responses
+from importers.airflow import answers, responses
 from importers.airflow.calls import variable
 from importers.airflow.dates import NoText
 from importers.airflow.flow import Args, shown
-from importers.airflow.functions import GIVES, SKIP, VALUE, Script, as_python, pushes, script_of
+from importers.airflow.functions import GIVES, SKIP, VALUE, Script, as_python, pushed, pushes, script_of
 from importers.airflow.shims import POKE
 from importers.airflow.templates import parameter_name
-from importers.airflow.values import ITEM, Dotted, Function, Operator, Output, Parameter
+from importers.airflow.values import ITEM, Dataset, Dotted, Function, Operator, Output, Parameter
 from model.errors import Refused
 
 PYTHON = frozenset(
@@ -151,7 +151,7 @@ def script(args: Args, ends: Any, outside: dict[str, str] | None = None) -> Scri
         arguments,
         lambda value: put(as_python(value, flow.templates.text, lambda output: _result(args, output), params)),
         ends,
-        lambda id_, key: next((put(_result(args, Output(each, key))) for each in flow.names if each.id == id_), None),
+        lambda id_, key: next((put(_result(args, Output(each, key))) for each in _pulled(args, id_, key)), None),
         lambda name, has_default: put(repr(variable(flow.reader, name, "" if has_default else None))),
     )
     args.draft.type, args.draft.params = "PYTHON", {"script": made.text}
@@ -175,6 +175,30 @@ def script(args: Args, ends: Any, outside: dict[str, str] | None = None) -> Scri
     return made
 
 
+def _pulled(args: Args, id_: str | None, key: str) -> list[Operator]:
+    """The task that is asked for a result: in Airflow 2, if none is named, the only one that pushes it."""
+    flow = args.flow
+    if id_ is None and flow.reader.is_third(flow.dag):
+        return []
+    found = [each for each in flow.names if (key in pushed(each) if id_ is None else each.id == id_)]
+    return found if len(found) == 1 or id_ is not None else []
+
+
+def added_datasets(args: Args) -> tuple[list[Dataset], str]:
+    """The datasets that its function adds to an alias, or why they are not known."""
+    found: list[Dataset] = []
+    body = args.operator.function.node.body if args.operator.function is not None else []
+    for each in (one for statement in body for one in ast.walk(statement)):
+        match each:
+            case ast.Call(ast.Attribute(ast.Subscript(ast.Name("outlet_events")), "add"), [given, *_]):
+                dataset = args.flow.reader.value(given)
+                is_sure = any(isinstance(one, ast.Expr) and one.value is each for one in body)
+                if not isinstance(dataset, Dataset) or not is_sure:
+                    return [], f"line {each.lineno}: whether or which dataset it adds is not known; write updates"
+                found.append(dataset)
+    return found, ""
+
+
 def _requirements(args: Args, given: Any) -> None:
     """What a virtual environment of its own has: a list, or the text of a file of requirements."""
     listed = given.splitlines() if isinstance(given, str) else given
@@ -191,7 +215,10 @@ def _requirements(args: Args, given: Any) -> None:
 
 def _imported(args: Args, function: Dotted, ends: Any) -> None:
     """A function of a module that is not in the file: the script imports it."""
-    module, _, name = args.raw("python_callable").path.rpartition(".")
+    steps = args.raw("python_callable").path.split(".")
+    classes = [place for place, each in enumerate(steps[:-1]) if each[:1].isupper()]
+    at = classes[0] if classes else len(steps) - 1  # a class is imported, and not what it has
+    module, name = ".".join(steps[:at]), ".".join(steps[at:])
     if not module or module.partition(".")[0] == "airflow":
         raise Refused(f"its function {function.path} is not in this file; write the script")
     flow, given = args.flow, args.known("op_args", [])
@@ -210,7 +237,7 @@ def _imported(args: Args, function: Dotted, ends: Any) -> None:
     head = ["import json\n"] if tail or "json.loads(" in call or "_value(" in call else []
     parts = [
         *head,
-        f"from {module} import {name}\n",
+        f"from {module} import {steps[at]}\n",
         *([GIVES] if tail else []),
         *([VALUE] if "_value(" in call else []),
     ]
@@ -242,12 +269,15 @@ def _result(args: Args, output: Output) -> str:
         return _element(args, output.path.partition(".")[2])
     if responses.path_of(output.of) is not None:
         return f'json.loads("{args.flow.output(output)}")'
-    if not is_of_python(output.of) and output.of is not ITEM:
+    is_answer = output.of.kind in answers.ASKING
+    if not is_of_python(output.of) and output.of is not ITEM and not is_answer:
         return repr(args.flow.output(output))
     key, *steps = re.findall(r"[^.\[\]]+", output.path)
     inner = "".join(f"[{step}]" if step.isdigit() else f"[{step!r}]" for step in steps)
     if output.of is ITEM:
         return f'_value("${{{key}}}"){inner}'
+    if is_answer:
+        return answers.as_python(output.of, args.flow.names[output.of]) + inner
     found = f'json.loads("${{{args.flow.names[output.of]}.{key}_json}}")'
     # Of a mapped task it is a list of what its elements gave.
     return (

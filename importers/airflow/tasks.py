@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from importers.airflow import dags, operators, python_tasks, responses, unheeded
+from importers.airflow import answers, dags, operators, python_tasks, responses, unheeded
 from importers.airflow.flow import Args, Flow, minutes, shown
 from importers.airflow.templates import parameter_name
 from importers.airflow.values import Dataset, Dotted, Operator, Output, Parameter, Unknown
@@ -98,13 +98,13 @@ def _common(args: Args) -> None:
     args.irrelevant("max_retry_delay")
     if (limit := args.number("execution_timeout")) is not None:
         fields["timeout"] = minutes(limit)
-    if args.has("pool") and (pool := args.text("pool")) != "default_pool":
+    if args.has("pool") and (pool := args.text("pool")) not in ("", "default_pool"):
         slots = int(args.number("pool_slots", 1) or 1)
         fields["resources"] = {pool: slots}
         args.flow.pools[pool] = max(slots, args.flow.pools.get(pool, 1))
         about.changed("pool", f'how many places the pool "{pool}" has is not in the file; pools.yaml has what it needs')
     args.irrelevant("pool_slots")
-    if args.has("queue") and (queue := args.text("queue")) != "default":
+    if args.has("queue") and (queue := args.text("queue")) not in ("", "default"):
         fields["worker_group"] = queue
     if (weight := args.number("priority_weight")) not in (None, 1):
         about.changed("priority_weight", f"its weight of {weight:g} is no priority; set `priority` if it matters")
@@ -112,11 +112,7 @@ def _common(args: Args) -> None:
         if args.flag(name) and not _is_default(args, name):
             about.changed(name, "its whole run waits for the one before it, by after_last")
             args.flow.fields["after_last"] = "succeeded"
-    outlets = _listed(args.raw("outlets", []))
-    if updates := [each.name for each in outlets if isinstance(each, Dataset)]:
-        fields["updates"] = updates
-    if len(updates) < len(outlets):
-        about.lost("outlets", f"not all of what it updates is known: {shown(outlets)}")
+    _updates(args)
     for name, sentence in unheeded.SENTENCES.items():
         value = args.raw(name)
         if value not in (None, False, [], {}) and not _is_default(args, name):
@@ -125,6 +121,22 @@ def _common(args: Args) -> None:
     if args.operator.is_teardown:
         _cleans_up(args)
     args.irrelevant("max_active_tis_per_dagrun")  # of the elements of a mapped task
+
+
+def _updates(args: Args) -> None:
+    """The datasets that its success updates. Those behind an alias are what its function adds to it."""
+    outlets, about = _listed(args.raw("outlets", [])), args.draft.about
+    known = [each for each in outlets if isinstance(each, Dataset)]
+    added: list[Dataset] = []
+    if any(each.is_alias for each in known):
+        added, unsure = python_tasks.added_datasets(args)
+        if unsure or not added:
+            known = [each for each in known if not each.is_alias]
+            about.todo("outlets", unsure or "its function adds nothing to the alias that it names; write updates")
+    if updates := list(dict.fromkeys(each.name for each in (*known, *added))):
+        args.draft.fields["updates"] = updates
+    if not all(isinstance(each, Dataset) for each in outlets):
+        about.lost("outlets", f"not all of what it updates is known: {shown(outlets)}")
 
 
 def _cleans_up(args: Args) -> None:
@@ -167,7 +179,8 @@ def _results(args: Args) -> None:
         return
     if args.draft.type == "PYTHON":  # it may push others
         keys &= {"return_value"}
-    is_given = args.operator.kind in ("BashOperator", "@task.bash") or responses.path_of(args.operator) is not None
+    is_given = args.operator.kind in {"BashOperator", "@task.bash", *answers.ASKING}
+    is_given = is_given or responses.path_of(args.operator) is not None
     keys -= {"return_value"} if is_given else set()
     for key in sorted(keys):
         more = ": the columns of its first row are results, by their names" if args.draft.type == "SQL" else ""
@@ -209,6 +222,10 @@ def _starts(args: Args) -> None:
 def _mapped(args: Args) -> None:
     over, flow = args.operator.over, args.flow
     if not over or (args.draft.type == "SHELL" and "TODO" in str(args.draft.params.get("script", ""))):
+        return
+    if args.draft.type in LOGIC_TYPES:
+        sentence = f"{_a(args.draft.type)} task is not mapped over a list here; write a DYNAMIC"
+        args.draft.about.todo("expand", f"line {args.operator.line}: {sentence}")
         return
     lists = list(over.values())
     if len(over) > 1:

@@ -54,14 +54,14 @@ class Templates:
     Args:
         intervals: whether its runs have intervals.
         dag_id: its name.
-        name_of: the name that a task has here, for its id; None if there is none.
+        result_of: the reference to a result of a task, for its id and the path; None if there is no such task.
         step: from one run to the next; None if that is not always the same.
         zone: of its days and times.
     """
 
     intervals: bool
     dag_id: str
-    name_of: Callable[[str], str | None]
+    result_of: Callable[[str, str], str | None]
     step: Step | None = None
     zone: str = "UTC"
     params: set[str] = field(default_factory=set)
@@ -149,10 +149,10 @@ class Templates:
             (rf"({_WHEN})\.(add|subtract)\(([^()]*)\)(?:\.strftime\((['\"])([^'\"]*)\4\)|\.(?:to_date_string|date)\(\))",
              self._moved),
             (r"conn\.(\w+\.(?:host|port|login|schema))", self._variable),
-            (r"run_id|dag_run\.run_id", lambda _: self._run_id()),
+            (r"(?:dag_run\.|ti\.)?run_id", lambda _: self._run_id()),
             (r"dag_run\.run_type", lambda _: self._run_type()),
-            (r"dag\.dag_id|dag_run\.dag_id|ti\.dag_id", lambda _: self.dag_id),
-            (r"task\.task_id|ti\.task_id|task_instance\.task_id", lambda _: "${system.task.definition.name}"),
+            (r"(?:dag\.|dag_run\.|ti\.)?dag_id", lambda _: self.dag_id),
+            (r"(?:task\.|ti\.|task_instance\.)?task_id", lambda _: "${system.task.definition.name}"),
             (r"each(?:\..+)?", lambda found: f"${{{found[0]}}}"),
         ]  # fmt: skip
 
@@ -287,7 +287,7 @@ class Templates:
         )
         key = re.search(r"key\s*=\s*['\"]([^'\"]+)['\"]", given)
         texts = re.findall(r"['\"][^'\"]*['\"]", given)
-        if task is None or len(texts) > (2 if key else 1) or (name := self.name_of(task[1])) is None:
+        if task is None or len(texts) > (2 if key else 1):
             raise NoText(f"{{{{ {found[0]} }}}}: which task it asks is not known")
         if key and not is_path(key[1]):
             raise NoText(f'"{key[1]}" is no name for a value: letters, digits and _ are')
@@ -297,7 +297,9 @@ class Templates:
                 raise NoText(f"{{{{ {found[0]} }}}}: it is a list there; ask for one task, or for its element [0]")
             steps = steps[1:]
         path = "".join(f"[{step}]" if step.isdigit() else f".{step}" for step in steps)
-        return f"${{{name}.{key[1] if key else 'return_value'}{path}}}"
+        if (found_ := self.result_of(task[1], f"{key[1] if key else 'return_value'}{path}")) is None:
+            raise NoText(f"{{{{ {found[0]} }}}}: which task it asks is not known")
+        return found_
 
 
 def parameter_name(text: str) -> str:

@@ -39,9 +39,10 @@ class Names:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A dataset or asset."""
+    """A dataset or asset, or an alias of some."""
 
     name: str
+    is_alias: bool = False
 
 
 @dataclass(frozen=True)

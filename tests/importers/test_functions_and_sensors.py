@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from importers.report import Grade
 from tests.every import every
 from tests.importers.exports import said
@@ -158,14 +160,55 @@ def test_a_script_has_all_that_changes_what_its_function_reads() -> None:
     ("function", "given", "said_"),
     [
         ("lambda ds, dag=None: print(dag)", "", "it uses dag of Airflow's context"),
-        ("lambda ti: print(ti.try_number)", "", "it uses try_number of its task instance"),
-        ("lambda **context: print(context['ti'].task_id)", "", "it uses task_id of its task instance"),
+        ("lambda ti: print(ti.hostname)", "", "it uses hostname of its task instance"),
+        (
+            "lambda ti: print(ti.xcom_pull(key='rows'))",
+            "",
+            "which result ti.xcom_pull(key='rows') asks for is not known",
+        ),
         ("lambda a, *rest: print(rest)", "op_args=[1, 2]", "it takes more than it names"),
     ],
 )
 def test_what_a_function_would_get_only_there_is_to_be_done(function: str, given: str, said_: str) -> None:
     found = in_dag(f"PythonOperator(task_id='a', python_callable={function}, {given})")
     assert any(said_ in each for each in said(found, Grade.TODO)), said(found, Grade.TODO)
+
+
+def test_a_function_knows_its_task_and_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOAL_ATTEMPT", "2")
+    found = in_dag(
+        "PythonOperator(task_id='a', python_callable=lambda ti: print(ti.dag_id, ti.task_id, ti.try_number))"
+    )
+    assert not said(found, Grade.TODO)
+    assert printed(tasks(found)["a"].params["script"]) == ["d ${system.task.definition.name} 2"]
+
+
+def test_a_result_without_a_task_is_that_of_the_only_one_that_pushes_it() -> None:
+    found = in_dag(
+        """
+        a = PythonOperator(task_id="a", python_callable=lambda ti: ti.xcom_push(key="rows", value=3))
+        a >> PythonOperator(task_id="b", python_callable=lambda ti: print(ti.xcom_pull(key="rows")))
+        """
+    )
+    assert not said(found, Grade.TODO)
+    script = tasks(found)["b"].params["script"]
+    assert printed(script.replace("${a.rows_json}", "3")) == ["3"]
+
+
+def test_what_is_in_other_files_is_imported_by_the_script_or_to_be_done() -> None:
+    found = in_dag(
+        """
+        PythonOperator(task_id="a", python_callable=Loader.load)
+        PostgresOperator(task_id="b", sql=Queries.users, postgres_conn_id="w", queue=queue_of())
+        PythonOperator(task_id="c", python_callable=print_all, op_args=[Queries.users])
+        """,
+        before="from airflow.operators.postgres import PostgresOperator\nfrom others import Loader, Queries, print_all",
+    )
+    text = found.files["workflows/d.yaml"]
+    assert "from others import Loader\n\n        Loader.load()\n" in text and "worker_group" not in text
+    assert not said(found, Grade.TODO, "a")
+    assert any("sql = others.Queries.users is in another file" in each for each in said(found, Grade.TODO, "b"))
+    assert any("others.Queries.users is in another file" in each for each in said(found, Grade.TODO, "c"))
 
 
 def test_a_list_that_a_loop_of_tasks_fills_is_to_be_done() -> None:
