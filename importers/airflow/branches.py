@@ -41,7 +41,7 @@ def short_circuit(args: Args) -> None:
     python_tasks.script(args, lambda result: [f'_give("goes_on", bool({result}))'])
     names = [args.flow.names[each] for each in args.flow.after(args.operator)]
     if not args.flag("ignore_downstream_trigger_rules", True):
-        args.draft.about.changed("ignore_downstream_trigger_rules", "later tasks follow their own start rules")
+        args.changed("ignore_downstream_trigger_rules", "later tasks follow their own start rules")
     gate(args, [{"when": f"${{{args.draft.name}.goes_on}} == true", "then": names}])
 
 
@@ -137,16 +137,14 @@ def _several(args: Args, after: list[str]) -> list[set[str]]:
     if _makes_lists(node):
         if len(after) <= CHOICES_MAX:
             return [set(ids) for size in range(len(after), 1, -1) for ids in combinations(after, size)]
-        args.draft.about.todo("branch", f"line {node.lineno}: add a case to the SWITCH for each list that it returns")
+        args.todo("branch", "add a case to the SWITCH for each list that it returns", node.lineno)
     for each in ast.walk(node):
         if isinstance(each, ast.Return) and isinstance(each.value, ast.List | ast.Tuple):
             ids = {one.value for one in each.value.elts if isinstance(one, ast.Constant) and isinstance(one.value, str)}
             if len(ids) > 1 and len(ids) == len(each.value.elts) and ids not in found:
                 found.append(ids)
             elif len(ids) != len(each.value.elts):
-                args.draft.about.todo(
-                    "branch", f"line {each.lineno}: add a case to the SWITCH for each list that it returns"
-                )
+                args.todo("branch", "add a case to the SWITCH for each list that it returns", each.lineno)
     return found
 
 

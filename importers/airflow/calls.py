@@ -107,10 +107,10 @@ def _arguments(reader: Reader, node: ast.Call) -> tuple[list[Any], dict[str, Any
 
 def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any], named: dict[str, Any]) -> Any:
     match function.name:
-        case name if name.endswith(("DAG", "Dag")) and (name == "DAG" or "dag_id" in named or given):
+        case kind if kind.endswith(("DAG", "Dag")) and (kind == "DAG" or "dag_id" in named or given):
             given_ = dict(zip(("dag_id", "description", "schedule"), given, strict=False))
             dag = reader.add_dag(Dag({**given_, **named}, node.lineno))
-            if name != "DAG":
+            if kind != "DAG":
                 dag.notes.append((node.lineno, f"what {function.path} makes beside a plain DAG is not known"))
             return dag
         case "timedelta" | "duration":

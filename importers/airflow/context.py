@@ -168,11 +168,9 @@ class Context:
         self.gives = True
         self._pushed(node)
         asked = {each for name in _INSTANCES for each in _attributes_of(node, name)} - {"xcom_push", "xcom_pull"}
-        for each in sorted(asked):
-            if each in _OF_INSTANCE:
-                self._own[each] = _OF_INSTANCE[each] or self.expression(each, f"{{{{ {each} }}}}")
-            else:
-                self.problems.append(f"it uses {each} of its task instance")
+        self.problems += [f"it uses {name} of its task instance" for name in sorted(asked - _OF_INSTANCE.keys())]
+        for name in sorted(asked & _OF_INSTANCE.keys()):
+            self._own[name] = _OF_INSTANCE[name] or self.expression(name, f"{{{{ {name} }}}}")
         for each in ast.walk(node):
             if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr == "xcom_pull":
                 given = {one.arg: one.value for one in each.keywords}

@@ -12,7 +12,7 @@ from typing import Any
 from importers.airflow import answers
 from importers.airflow.dates import NoText
 from importers.airflow.reader import Reader
-from importers.airflow.templates import Templates
+from importers.airflow.templates import Templates, parameter_name
 from importers.airflow.values import Dag, Dotted, Function, Group, Operator, Output, Unknown
 from importers.draft import Draft
 from importers.passwords import Passwords
@@ -91,6 +91,14 @@ class Args:
         self.given = dict(given)
         self._read: set[str] = set()
 
+    def todo(self, field: str, sentence: str, line: int | None = None) -> None:
+        """A person has to do something about a line of the file, or else that of the task."""
+        self.draft.about.todo(field, f"line {line or self.operator.line}: {sentence}")
+
+    def changed(self, field: str, sentence: str) -> None:
+        """It works, and differs."""
+        self.draft.about.changed(field, sentence)
+
     def has(self, name: str) -> bool:
         """Whether it is given, and not None."""
         return self.given.get(name) is not None
@@ -105,7 +113,7 @@ class Args:
         """The value; what is not known is something to do, and the default."""
         value = self.raw(name, default)
         if isinstance(value, Unknown):
-            self.draft.about.todo(name, f"line {value.line}: {name} = {value.text} is not known before it runs")
+            self.todo(name, f"{name} = {value.text} is not known before it runs", value.line)
             return default
         return value
 
@@ -120,24 +128,24 @@ class Args:
                 case Output() | Operator():
                     return self.flow.output(value if isinstance(value, Output) else Output(value))
                 case Unknown(text, line):
-                    self.draft.about.todo(name, f"line {line}: {text} is not known before it runs")
+                    self.todo(name, f"{text} is not known before it runs", line)
                     return f"TODO {text}"
                 case bool():
                     return str(value).lower()
                 case Dotted(path) if path.startswith("airflow."):  # a word of an Enum
                     return value.name
                 case Dotted(path):
-                    self.draft.about.todo(name, f"line {self.operator.line}: {name} = {path} is in another file")
+                    self.todo(name, f"{name} = {path} is in another file")
                     return f"TODO {path}"
             return self.flow.templates.text(str(value))
         except NoText as error:
-            self.draft.about.todo(name, f"line {self.operator.line}: {name}: {error}")
+            self.todo(name, f"{name}: {error}")
             return str(value)
 
     def mapping(self, name: str) -> dict[str, str]:
         value = self.known(name, {})
         if not isinstance(value, dict):
-            self.draft.about.todo(name, f"line {self.operator.line}: {name} is no mapping that is known")
+            self.todo(name, f"{name} is no mapping that is known")
             return {}
         return {str(key): self.written(f"{name}.{key}", each) for key, each in value.items()}
 
@@ -146,6 +154,10 @@ class Args:
         value = self.known(name, [])
         listed = list(value) if isinstance(value, list | tuple) else [value]
         return [self.written(name, each) for each in listed]
+
+    def given_texts(self, **names: str) -> dict[str, str]:
+        """The texts of those arguments that are given: the name of a parameter here -> that of the argument."""
+        return {name: self.text(own) for name, own in names.items() if self.has(own)}
 
     def number(self, name: str, default: float | None = None) -> float | None:
         """The value as a number; a span of time in seconds."""
@@ -171,7 +183,20 @@ class Args:
         return default
 
     def _say_odd(self, name: str, value: Any, what: str) -> None:
-        self.draft.about.todo(name, f"line {self.operator.line}: {name} = {shown(value)} is no {what} that is known")
+        self.todo(name, f"{name} = {shown(value)} is no {what} that is known")
+
+    def connection(self, name: str, part: str) -> str:
+        """The parameter that stands for a part of a connection, which a start or the project gives; its name."""
+        made = parameter_name(f"{name}.{part}")
+        self.flow.params.setdefault(made, {"type": "VARCHAR", "required": True})
+        return made
+
+    def skips(self, default: int | None = None) -> None:
+        """It is skipped if it ends with one of these exit codes."""
+        code = self.raw("skip_on_exit_code", default)
+        listed = code if isinstance(code, list | tuple) else [code]
+        if codes := [each for each in listed if isinstance(each, int)]:
+            self.draft.fields["skip_exit_codes"] = codes
 
     def irrelevant(self, *names: str) -> None:
         """These say nothing of what the task does here."""

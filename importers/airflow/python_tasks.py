@@ -90,10 +90,10 @@ def sensor(args: Args) -> tuple[str, dict[str, str]]:
     made = script(args, ends, outside)
     text = str(args.draft.params["script"])
     if is_used and POKE not in made.uses:
-        args.draft.about.todo("xcom_pull", f"line {args.operator.line}: its result is used, and it returns no {POKE}")
+        args.todo("xcom_pull", f"its result is used, and it returns no {POKE}")
     if args.draft.fields.pop("skip_exit_codes", None):
         sentence = "it skips itself, which a WAIT does only after its timeout; return True, and let a task skip itself"
-        args.draft.about.todo("python_callable", f"line {args.operator.line}: {sentence}")
+        args.todo("python_callable", f"{sentence}")
     return f"import os\n\n{text}" if outside else text, outside
 
 
@@ -140,7 +140,7 @@ def script(args: Args, ends: Any, outside: dict[str, str] | None = None) -> Scri
         arguments["templates_dict"] = args.known("templates_dict")
     params = _params(args)
     if isinstance(given := args.given.get("op_args"), list | tuple) and len(given) > len(_names(function)):
-        args.draft.about.todo("op_args", f"line {args.operator.line}: it takes more than it names; give them by name")
+        args.todo("op_args", "it takes more than it names; give them by name")
 
     def put(expression: str) -> str:
         return expression if outside is None else _from_outside(expression, outside)
@@ -158,13 +158,13 @@ def script(args: Args, ends: Any, outside: dict[str, str] | None = None) -> Scri
     if "AirflowSkipException" in made.uses:
         args.draft.fields["skip_exit_codes"] = [SKIP]
     if "AirflowFailException" in made.uses and args.draft.fields.get("retry_times"):
-        args.draft.about.changed("retries", "it is retried too after AirflowFailException, which ends it there")
+        args.changed("retries", "it is retried too after AirflowFailException, which ends it there")
     if made.modules:
-        args.draft.about.changed("python_callable", f"the workers' python3 needs {', '.join(made.modules)}")
+        args.changed("python_callable", f"the workers' python3 needs {', '.join(made.modules)}")
     for note in made.notes:
-        args.draft.about.changed("python_callable", note)
+        args.changed("python_callable", note)
     for problem in made.problems:
-        args.draft.about.todo("python_callable", f"line {args.operator.line}: {problem}")
+        args.todo("python_callable", f"{problem}")
     _requirements(args, args.raw("requirements", function.given.get("requirements")))
     if args.has("python"):
         args.draft.params["interpreter"] = args.text("python")
@@ -184,19 +184,17 @@ def _pulled(args: Args, id_: str | None, key: str) -> list[Operator]:
     return found if len(found) == 1 or id_ is not None else []
 
 
-def added_datasets(args: Args) -> tuple[list[Dataset], str]:
-    """The datasets that its function adds to an alias, or why they are not known."""
-    found: list[Dataset] = []
+def added_datasets(args: Args) -> list[Dataset]:
+    """The datasets that its function adds to an alias. Raises `Refused` if they are not known."""
     body = args.operator.function.node.body if args.operator.function is not None else []
-    for each in (one for statement in body for one in ast.walk(statement)):
-        match each:
-            case ast.Call(ast.Attribute(ast.Subscript(ast.Name("outlet_events")), "add"), [given, *_]):
-                dataset = args.flow.reader.value(given)
-                is_sure = any(isinstance(one, ast.Expr) and one.value is each for one in body)
-                if not isinstance(dataset, Dataset) or not is_sure:
-                    return [], f"line {each.lineno}: whether or which dataset it adds is not known; write updates"
-                found.append(dataset)
-    return found, ""
+    adds = [each for statement in body for each in ast.walk(statement) if isinstance(each, ast.Attribute)
+            and each.attr == "add" and ast.unparse(each.value).startswith("outlet_events[")]  # fmt: skip
+    always = {each.value.func: each.value for each in body
+              if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call)}  # fmt: skip
+    found = [args.flow.reader.value(always[each].args[0]) for each in adds if each in always]
+    if not adds or len(found) < len(adds) or not all(isinstance(each, Dataset) for each in found):
+        raise Refused("whether or which dataset its function adds to the alias is not known; write updates")
+    return found
 
 
 def _requirements(args: Args, given: Any) -> None:
@@ -207,10 +205,10 @@ def _requirements(args: Args, given: Any) -> None:
     if not (
         isinstance(listed, list | tuple) and all(isinstance(each, str) and _REQUIREMENT.match(each) for each in listed)
     ):
-        args.draft.about.todo("requirements", f"write requirements, as names of packages: {shown(given)}")
+        args.todo("requirements", f"write requirements, as names of packages: {shown(given)}")
         return
     args.draft.params["requirements"] = list(listed)
-    args.draft.about.changed("requirements", "they are kept from run to run, on workers that have worker.uv")
+    args.changed("requirements", "they are kept from run to run, on workers that have worker.uv")
 
 
 def _imported(args: Args, function: Dotted, ends: Any) -> None:
@@ -229,7 +227,7 @@ def _imported(args: Args, function: Dotted, ends: Any) -> None:
         try:
             text = as_python(value, flow.templates.text, lambda output: _result(args, output), _params(args))
         except NoText as error:
-            args.draft.about.todo("python_callable", f"line {args.operator.line}: its argument {key}{error}")
+            args.todo("python_callable", f"its argument {key}{error}")
             text = "None"
         written.append(key + text)
     call = f"{name}({', '.join(written)})"
@@ -244,7 +242,7 @@ def _imported(args: Args, function: Dotted, ends: Any) -> None:
     parts.append("\n".join([f"result = {call}" if tail else call, *tail]) + "\n")
     args.draft.type, args.draft.params = "PYTHON", {"script": "\n".join(parts)}
     sentence = f"the workers' python3 needs {module}; of Airflow's context {name} gets nothing by itself"
-    args.draft.about.changed("python_callable", sentence)
+    args.changed("python_callable", sentence)
     args.irrelevant("do_xcom_push", "show_return_value_in_logs")
 
 

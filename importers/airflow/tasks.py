@@ -9,6 +9,7 @@ from importers.airflow.flow import Args, Flow, minutes, shown
 from importers.airflow.templates import parameter_name
 from importers.airflow.values import Dataset, Dotted, Operator, Output, Parameter, Unknown
 from importers.draft import Draft
+from model.errors import Refused
 from model.logic.catalog import LOGIC_TYPES, NOT_OF_LOGIC
 from model.runs.looks import NOT_OF_WAITS
 
@@ -125,18 +126,18 @@ def _common(args: Args) -> None:
 
 def _updates(args: Args) -> None:
     """The datasets that its success updates. Those behind an alias are what its function adds to it."""
-    outlets, about = _listed(args.raw("outlets", [])), args.draft.about
+    outlets = _listed(args.raw("outlets", []))
     known = [each for each in outlets if isinstance(each, Dataset)]
-    added: list[Dataset] = []
+    if len(known) < len(outlets):
+        args.draft.about.lost("outlets", f"not all of what it updates is known: {shown(outlets)}")
     if any(each.is_alias for each in known):
-        added, unsure = python_tasks.added_datasets(args)
-        if unsure or not added:
+        try:
+            known += python_tasks.added_datasets(args)
+        except Refused as error:
+            args.todo("outlets", str(error))
             known = [each for each in known if not each.is_alias]
-            about.todo("outlets", unsure or "its function adds nothing to the alias that it names; write updates")
-    if updates := list(dict.fromkeys(each.name for each in (*known, *added))):
-        args.draft.fields["updates"] = updates
-    if not all(isinstance(each, Dataset) for each in outlets):
-        about.lost("outlets", f"not all of what it updates is known: {shown(outlets)}")
+    if known:
+        args.draft.fields["updates"] = list(dict.fromkeys(each.name for each in known))
 
 
 def _cleans_up(args: Args) -> None:
@@ -185,7 +186,7 @@ def _results(args: Args) -> None:
     for key in sorted(keys):
         more = ": the columns of its first row are results, by their names" if args.draft.type == "SQL" else ""
         sentence = f"its result {key} is used, and {_a(args.draft.type)} task gives none of that name{more}"
-        args.draft.about.todo("xcom_pull", sentence)
+        args.todo("xcom_pull", sentence)
 
 
 def _a(type_: str) -> str:
@@ -214,7 +215,7 @@ def _starts(args: Args) -> None:
     rule = args.raw("trigger_rule", "all_success")
     name = rule.name.lower() if isinstance(rule, Dotted) else str(shown(rule))
     if name not in _RULES:
-        args.draft.about.todo("trigger_rule", f"line {args.operator.line}: no start_when does what {name} does")
+        args.todo("trigger_rule", f"no start_when does what {name} does")
     elif (found := _RULES[name]) is not None and not args.operator.is_teardown:
         args.draft.fields["start_when"] = found
 
@@ -225,12 +226,12 @@ def _mapped(args: Args) -> None:
         return
     if args.draft.type in LOGIC_TYPES:
         sentence = f"{_a(args.draft.type)} task is not mapped over a list here; write a DYNAMIC"
-        args.draft.about.todo("expand", f"line {args.operator.line}: {sentence}")
+        args.todo("expand", f"{sentence}")
         return
     lists = list(over.values())
     if len(over) > 1:
         if not all(isinstance(each, list | tuple) for each in lists):
-            args.draft.about.todo("expand", "write the list of all combinations of its arguments as `each`")
+            args.todo("expand", "write the list of all combinations of its arguments as `each`")
             return
         made: Any = [{}]
         for name, values in over.items():
@@ -242,7 +243,7 @@ def _mapped(args: Args) -> None:
     elif isinstance(lists[0], list | tuple):
         made = [_element(args, each) for each in lists[0]]
     elif isinstance(lists[0], Unknown):
-        args.draft.about.todo("expand", f"line {args.operator.line}: the list {lists[0].text} is not known")
+        args.todo("expand", f"the list {lists[0].text} is not known")
         return
     else:
         made = args.written("expand", lists[0])

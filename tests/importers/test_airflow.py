@@ -236,7 +236,7 @@ def test_datasets_start_what_waits_for_them() -> None:
             [],
             "whether or which dataset",
         ),
-        ("print(outlet_events)", [], "adds nothing to the alias"),
+        ("print(outlet_events)", [], "whether or which dataset"),
     ],
 )
 def test_an_alias_of_assets_starts_what_waits_for_it(body: str, updates: list[str], todo: str) -> None:

@@ -261,7 +261,7 @@ def test_a_sensor_that_skips_itself_is_to_be_done() -> None:
 def test_requirements_of_a_virtual_environment_are_those_of_its_task(given: str, kept: list[str] | None) -> None:
     found = in_dag(f"PythonVirtualenvOperator(task_id='a', python_callable=lambda: 1, requirements={given})")
     if kept is None:
-        assert said(found, Grade.TODO) == ["write requirements, as names of packages: ['-r x.txt']"]
+        assert said(found, Grade.TODO) == ["line 22: write requirements, as names of packages: ['-r x.txt']"]
     else:
         assert tasks(found)["a"].params["requirements"] == kept
 
