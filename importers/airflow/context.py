@@ -204,9 +204,8 @@ class Context:
                 for name in ("run_id", "run_type")}  # fmt: skip
         self._texts[_RUN.format(conf=f"{{{listed}}}", **said)] = None
         if entries:
-            self.notes.append(
-                f"what dag_run.conf has of {', '.join(entries)} are parameters here: texts, lists or mappings"
-            )
+            named = ", ".join(entries)
+            self.notes.append(f"what dag_run.conf has of {named} are parameters here: texts, lists or mappings")
 
     def _pushed(self, node: Defined) -> None:
         for each, key in pushed_keys(node).items():

@@ -115,10 +115,7 @@ def python(args: Args) -> None:
     """A function of the file that returns something true."""
     script, values = python_tasks.sensor(args)
     if "${" in script or "$[" in script:
-        args.todo(
-            "python_callable",
-            "its script takes values; export them before it, and read os.environ",
-        )
+        args.todo("python_callable", "its script takes values; export them before it, and read os.environ")
     lines = [f'export {name}="{in_quotes(text)}"' for name, text in values.items()]
     lines += ["python3 - <<'END_OF_PYTHON'", script.rstrip("\n"), "END_OF_PYTHON"]
     lines += [f"code=$?; test $code = {python_tasks.NOT_YET} && exit 1; test $code = 0 || exit 2", ""]

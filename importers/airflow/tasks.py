@@ -36,10 +36,7 @@ def convert(operator: Operator, flow: Flow) -> None:
     defaults = flow.dag.given.get("default_args")
     given = {**(defaults if isinstance(defaults, dict) else {}), **operator.given}
     if operator.function is not None:
-        given = {
-            **given,
-            **{name: value for name, value in operator.function.given.items() if name not in operator.given},
-        }
+        given |= {**operator.function.given, **operator.given}
     args = Args(operator, flow, draft, given)
     draft.after = [flow.names[each] for each in operator.before]
     _common(args)
