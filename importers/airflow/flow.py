@@ -115,6 +115,9 @@ class Args:
         if isinstance(value, Unknown):
             self.todo(name, f"{name} = {value.text} is not known before it runs", value.line)
             return default
+        if isinstance(value, Dotted) and value.is_elsewhere:
+            self.todo(name, f"{name} = {value.path} is in another file")
+            return default
         return value
 
     def text(self, name: str, default: str = "") -> str:
@@ -132,11 +135,11 @@ class Args:
                     return f"TODO {text}"
                 case bool():
                     return str(value).lower()
-                case Dotted(path) if path.startswith("airflow."):  # a word of an Enum
-                    return value.name
-                case Dotted(path):
+                case Dotted(path) if value.is_elsewhere:
                     self.todo(name, f"{name} = {path} is in another file")
                     return f"TODO {path}"
+                case Dotted():
+                    return value.name
             return self.flow.templates.text(str(value))
         except NoText as error:
             self.todo(name, f"{name}: {error}")

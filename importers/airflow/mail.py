@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from importers.airflow.flow import Args, shown
-from importers.airflow.values import Unknown
+from importers.airflow.values import Dotted, Unknown
 from model.errors import Refused
 
 _SCRIPT = """\
@@ -54,7 +54,7 @@ def email(args: Args) -> None:
 
 def _addresses(args: Args, name: str) -> list[str]:
     given: Any = args.raw(name, [])
-    if isinstance(given, Unknown):
+    if isinstance(given, Unknown | Dotted):
         raise Refused(f"{name} = {shown(given)} is not known before it runs")
     listed = given if isinstance(given, list | tuple) else re.split(r"\s*[,;]\s*", str(given))
     return [args.written(name, each).strip() for each in listed if str(each).strip()]

@@ -10,7 +10,7 @@ import pytest
 from importers.report import Grade
 from tests.every import every
 from tests.importers.exports import said
-from tests.importers.test_airflow import DAILY, imported, in_dag, tasks
+from tests.importers.test_airflow import DAILY, HEAD, imported, in_dag, tasks
 
 
 def printed(script: str) -> list[str]:
@@ -209,6 +209,26 @@ def test_what_is_in_other_files_is_imported_by_the_script_or_to_be_done() -> Non
     assert not said(found, Grade.TODO, "a")
     assert any("sql = others.Queries.users is in another file" in each for each in said(found, Grade.TODO, "b"))
     assert any("others.Queries.users is in another file" in each for each in said(found, Grade.TODO, "c"))
+
+
+@every(
+    ("given", "task", "said_"),
+    [
+        ("default_args=cfg.ARGS", "", "default_args cfg.ARGS are not known"),
+        ("max_active_runs=cfg.RUNS", "", "cfg.RUNS is not known; write max_active"),
+        ("schedule=cfg.WHEN", "", "its schedule cfg.WHEN is not known"),
+        ("schedule=None, params=cfg.PARAMS", "", "its params cfg.PARAMS are not known"),
+        ("schedule=None", "pool=cfg.POOL, queue=cfg.QUEUE, retries=cfg.TIMES", "pool = cfg.POOL is in another file"),
+    ],
+)
+def test_no_value_of_another_file_is_lost(given: str, task: str, said_: str) -> None:
+    body = f"""
+    with DAG("d", {given}):
+        BashOperator(task_id="a", bash_command="date", {task})
+    """
+    found = imported(body, f"import cfg\n{HEAD}")
+    assert any(said_ in each for each in said(found, Grade.TODO)), said(found, Grade.TODO)
+    assert not any("Shoal refuses it" in each for each in said(found, Grade.TODO))
 
 
 def test_a_list_that_a_loop_of_tasks_fills_is_to_be_done() -> None:
