@@ -1,5 +1,4 @@
-"""A database of DolphinScheduler with definitions of all task types, imported, saved and started: one of each type, and
-200."""
+"""A database of DolphinScheduler with definitions of all task types, imported, saved and started: one each, and 200."""
 
 from __future__ import annotations
 
