@@ -123,7 +123,7 @@ async def _http_exception(request: Request, error: Exception) -> Response:
     request_id = request.state.request_id
     match error.status_code:
         case 404:
-            return problems.problem(kinds.NOT_FOUND, f"there is nothing at {request.url.path[:200]}", request_id)
+            return problems.problem(kinds.NO_SUCH_ADDRESS, f"there is nothing at {request.url.path[:200]}", request_id)
         case 405:
             said = f"{request.method[:20]} does not exist at {request.url.path[:200]}"
             return problems.problem(kinds.NO_SUCH_METHOD, said, request_id, headers=dict(error.headers or {}))

@@ -52,6 +52,8 @@ def reported(content: Mapping[str, Any], types: TaskTypes, about: About) -> Chec
     if found.document is not None:
         for note in found.document.notes:
             about.changed("", note)
+        for task, sentence in script_checks.faults(found.document.spec):
+            about.of_task(task).todo("script", sentence)
         for task, sentence in script_checks.doubts(found.document.spec):
             about.of_task(task).changed("script", sentence)
     return found

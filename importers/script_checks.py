@@ -6,6 +6,7 @@ an earlier task) one that fits its type. A place where such a value would be ref
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -57,6 +58,20 @@ def doubts(spec: WorkflowSpec) -> Iterator[tuple[str, str]]:
         for param in task.local_params:
             for expression in unread_times(param.value):
                 yield task.name, f'"{param.name}": $[{expression}] is no time expression here, and stays as it is'
+
+
+def faults(spec: WorkflowSpec) -> Iterator[tuple[str, str]]:
+    """Tasks whose script python3 cannot read, each as a sentence."""
+    for task in spec.tasks:
+        script = task.params.get("script")
+        if task.type == "PYTHON" and isinstance(script, str) and "interpreter" not in task.params:
+            try:
+                ast.parse(_marked(script, dict.fromkeys(references(script), "1"), lambda *_: "1"))
+            except SyntaxError as error:
+                yield (
+                    task.name,
+                    f"line {error.lineno}: it is no Python 3 ({error.msg}); write it so, or say interpreter",
+                )
 
 
 def unread_times(text: str) -> list[str]:

@@ -300,6 +300,12 @@ def test_the_lines_of_the_sdks_readme_do_what_it_says_and_the_first_flow_takes_l
     assert type_lines(environment.here, variables, api) < FIRST_FLOW_S_MAX
 
 
+def test_every_package_has_the_licence(wheel: Path, sdk: Path, rules: Path) -> None:
+    licence = (ROOT / "LICENSE").read_bytes()
+    for built in (wheel, sdk, rules):
+        assert contents(built)[f"{contents_name(built)}.dist-info/licenses/LICENSE"] == licence, built.name
+
+
 FLOW = """
 from shoal_sdk import branch, flow, shell, task
 from shoal_sdk.testing import simulate

@@ -10,12 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from importers.airflow import branches, dags
+from importers.airflow.answers import APPROVE, CHOSEN, REJECT
 from importers.airflow.flow import Args, minutes, shown
 from importers.airflow.templates import parameter_name
 from model.errors import Refused
-
-CHOSEN = "chosen"
-APPROVE, REJECT = "Approve", "Reject"
 
 
 def entry(args: Args) -> None:
@@ -39,7 +37,7 @@ def approval(args: Args) -> None:
     else:
         _asks(args, [APPROVE, REJECT])
         if args.flag("ignore_downstream_trigger_rules"):
-            args.draft.about.changed("ignore_downstream_trigger_rules", "later tasks follow their own start rules")
+            args.changed("ignore_downstream_trigger_rules", "later tasks follow their own start rules")
         names = [args.flow.names[each] for each in args.flow.after(args.operator)]
         branches.gate(args, [{"when": _is(args, APPROVE), "then": names}])
     args.irrelevant("ignore_downstream_trigger_rules")
@@ -109,7 +107,7 @@ def _people(args: Args) -> None:
     names = [str(each.get("name", each.get("id"))) if isinstance(each, dict) else str(shown(each)) for each in listed]
     if names:
         args.draft.params["users"] = names
-        args.draft.about.changed("assigned_users", f"the accounts {', '.join(names)} may answer, and must exist")
+        args.changed("assigned_users", f"the accounts {', '.join(names)} may answer, and must exist")
     if args.has("notifiers"):
-        args.draft.about.changed("notifiers", "the alert group of the run is told, and no notifier is called")
+        args.changed("notifiers", "the alert group of the run is told, and no notifier is called")
     args.irrelevant("notifiers", "respondents")

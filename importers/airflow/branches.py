@@ -41,46 +41,43 @@ def short_circuit(args: Args) -> None:
     python_tasks.script(args, lambda result: [f'_give("goes_on", bool({result}))'])
     names = [args.flow.names[each] for each in args.flow.after(args.operator)]
     if not args.flag("ignore_downstream_trigger_rules", True):
-        args.draft.about.changed("ignore_downstream_trigger_rules", "later tasks follow their own start rules")
+        args.changed("ignore_downstream_trigger_rules", "later tasks follow their own start rules")
     gate(args, [{"when": f"${{{args.draft.name}.goes_on}} == true", "then": names}])
 
 
 def day_of_week(args: Args) -> None:
     """The day of the run chooses."""
     days, day = days_of(args), logical_of(args, "EEEE")
-    is_one = f'"${{day}}" in {json.dumps(days)}'
-    args.draft.fields["local_params"] = {"day": day or "$[EEEE]"}
-    if not day:
-        args.draft.about.changed("use_task_logical_date", "the day is that of the run, there that on which it runs")
-    _choose(args, is_one)
+    _choose(args, f'"${{now}}" in {json.dumps(days)}', day, f"TZ={args.flow.templates.zone} LC_ALL=C date +%A")
 
 
 def date_time(args: Args) -> None:
-    """The moment of the logical date chooses: whether it is in a span of time, or of each day."""
+    """The logical date or the clock chooses: whether it is in a span of time, or of each day."""
     limits = [args.known(name) for name in ("target_lower", "target_upper")]
     known = [each for each in limits if each is not None]
     kinds = {datetime if isinstance(each, datetime) else time if isinstance(each, time) else None for each in known}
     if len(kinds) != 1 or None in kinds:
         raise Refused("its span of time is not known; write a SWITCH")
-    if args.flow.templates.zone != "UTC":
-        raise Refused("its span of time is in UTC, and days and times are those of another zone here; write a SWITCH")
     form, pattern = ("%H:%M:%S", "HH:mm:ss") if kinds == {time} else ("%Y-%m-%d %H:%M:%S", "yyyy-MM-dd HH:mm:ss")
-    if not (now := logical_of(args, pattern)):
-        raise Refused("it goes by the clock, and a SWITCH by the time of its run; write one with use_task_logical_date")
+    now = logical_of(args, pattern)
+    if now and args.flow.templates.zone != "UTC":
+        raise Refused("its span of time is in UTC, and days and times are those of another zone here; write a SWITCH")
     lower, upper = (each and _in_utc(each).strftime(form) for each in limits)
     parts = [f'"${{now}}" >= "{lower}"'] if lower else []
     if upper and not (lower and kinds == {time} and upper < lower):  # such a span ends on the next day
         parts.append(f'"${{now}}" <= "{upper}"')
-    args.draft.fields["local_params"] = {"now": now}
-    _choose(args, " && ".join(parts))
+    _choose(args, " && ".join(parts), now, f"date -u '+{form}'")
 
 
 def _in_utc(moment: Any) -> Any:
     return moment.astimezone(UTC) if isinstance(moment, datetime) and moment.tzinfo is not None else moment
 
 
-def _choose(args: Args, condition: str) -> None:
-    """A SWITCH by a condition: the tasks that follow if it is true, and the others."""
+def _choose(args: Args, condition: str, now: str, clock: str) -> None:
+    """A SWITCH by a condition on `${now}`, an expression for the logical date, or if that is empty what a command says
+    when it runs: the tasks that follow if it is true, and the others."""
+    if not now:
+        condition = condition.replace("${now}", f"${{{args.draft.name}.now}}")
     cases = [
         {"when": when, "then": after}
         for when, after in zip((condition, f"!({condition})"), followed(args), strict=True)
@@ -88,7 +85,12 @@ def _choose(args: Args, condition: str) -> None:
     ]
     if not cases:
         raise Refused("which tasks it chooses is not known; write a SWITCH")
-    args.draft.type, args.draft.params = "SWITCH", {"cases": cases}
+    if now:
+        args.draft.fields["local_params"] = {"now": now}
+        args.draft.type, args.draft.params = "SWITCH", {"cases": cases}
+    else:
+        args.draft.type, args.draft.params = "SHELL", {"script": f'echo "#{{setValue(now=$({clock}))}}"\n'}
+        gate(args, cases)
 
 
 def followed(args: Args) -> tuple[list[str], list[str]]:
@@ -135,16 +137,14 @@ def _several(args: Args, after: list[str]) -> list[set[str]]:
     if _makes_lists(node):
         if len(after) <= CHOICES_MAX:
             return [set(ids) for size in range(len(after), 1, -1) for ids in combinations(after, size)]
-        args.draft.about.todo("branch", f"line {node.lineno}: add a case to the SWITCH for each list that it returns")
+        args.todo("branch", "add a case to the SWITCH for each list that it returns", node.lineno)
     for each in ast.walk(node):
         if isinstance(each, ast.Return) and isinstance(each.value, ast.List | ast.Tuple):
             ids = {one.value for one in each.value.elts if isinstance(one, ast.Constant) and isinstance(one.value, str)}
             if len(ids) > 1 and len(ids) == len(each.value.elts) and ids not in found:
                 found.append(ids)
             elif len(ids) != len(each.value.elts):
-                args.draft.about.todo(
-                    "branch", f"line {each.lineno}: add a case to the SWITCH for each list that it returns"
-                )
+                args.todo("branch", "add a case to the SWITCH for each list that it returns", each.lineno)
     return found
 
 

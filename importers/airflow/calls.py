@@ -107,10 +107,12 @@ def _arguments(reader: Reader, node: ast.Call) -> tuple[list[Any], dict[str, Any
 
 def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any], named: dict[str, Any]) -> Any:
     match function.name:
-        case "DAG":
-            return reader.add_dag(
-                Dag({**dict(zip(("dag_id", "description", "schedule"), given, strict=False)), **named}, node.lineno)
-            )
+        case kind if kind.endswith(("DAG", "Dag")) and (kind == "DAG" or "dag_id" in named or given):
+            given_ = dict(zip(("dag_id", "description", "schedule"), given, strict=False))
+            dag = reader.add_dag(Dag({**given_, **named}, node.lineno))
+            if kind != "DAG":
+                dag.notes.append((node.lineno, f"what {function.path} makes beside a plain DAG is not known"))
+            return dag
         case "timedelta" | "duration":
             return _made(reader, node, timedelta, given, named)
         case "time" if function.path == "datetime.time":
@@ -123,8 +125,10 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
             return placing.group(reader, str(named.get("group_id", given[0] if given else "group")), named)
         case "Mount" if "docker" in function.path:
             return {**dict(zip(("target", "source", "type"), given, strict=False)), **named}
-        case "Dataset" | "Asset" if name := next(filter(None, (*given, named.get("uri"), named.get("name"))), None):
-            asset = Dataset(str(named.get("name") or named.get("uri") or name))
+        case "Dataset" | "Asset" | "DatasetAlias" | "AssetAlias" if name := next(
+            filter(None, (*given, named.get("uri"), named.get("name"))), None
+        ):
+            asset = Dataset(str(named.get("name") or named.get("uri") or name), function.name.endswith("Alias"))
             if named.get("watchers"):
                 sentence = "start what it starts by a webhook or a WAIT, or update it in a task"
                 reader.note(node.lineno, f'nothing watches "{asset.name}" here: {sentence}')
@@ -139,6 +143,8 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
             return replace(found, timetable=timetable)
         case "XComArg" if given and isinstance(given[0], Operator):
             return Output(given[0], str(named.get("key", "return_value")))
+        case "ParamsDict" if given and isinstance(given[0], dict):
+            return given[0]
         case "Param":
             return Parameter(given[0] if given else named.pop("default", None), named)
         case "V1EnvVar" if {"name", "value"} == named.keys():

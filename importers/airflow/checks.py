@@ -47,12 +47,10 @@ def check(args: Args) -> None:
     limit = args.number("execution_timeout", 3600) or 3600
     args.draft.params["look_timeout"] = span(limit)
     args.draft.fields.pop("timeout", None)
-    args.draft.about.changed("sql", "it looks again a second later before it fails")
+    args.changed("sql", "it looks again a second later before it fails")
     if not args.flag("retry_on_failure", True) and args.draft.fields.pop("retry_times", None):
         args.draft.fields.pop("retry_interval", None)
-        args.draft.about.changed(
-            "retry_on_failure", f"it has no retries; there an error has them: {minutes(limit)} min"
-        )
+        args.changed("retry_on_failure", f"it has no retries; there an error has them: {minutes(limit)} min")
     args.irrelevant("database", "hook_params", "retry_on_failure", "do_xcom_push")
 
 

@@ -32,10 +32,10 @@ def pod(args: Args) -> None:
         if isinstance(value, dict) and value:
             params[name] = args.mapping(own)
         elif value:
-            args.draft.about.todo(own, f"line {args.operator.line}: write {own} as a mapping: {shown(value)}")
-    for name, own in (("service_account", "service_account_name"), ("image_pull_policy", "image_pull_policy")):
-        if args.has(own):
-            params[name] = args.text(own)
+            args.todo(own, f"write {own} as a mapping: {shown(value)}")
+    params |= args.given_texts(
+        service_account="service_account_name", image_pull_policy="image_pull_policy", kubeconfig="config_file"
+    )
     if (limit := args.number("startup_timeout_seconds")) is not None:
         params["start_timeout_s"] = limit
     if isinstance(resources := args.raw("container_resources"), dict):
@@ -48,16 +48,11 @@ def pod(args: Args) -> None:
                 "image_pull_secrets", "env_from", "configmaps", "init_containers", "full_pod_spec", "pod_template_file",
                 "security_context"):  # fmt: skip
         if args.has(own):
-            args.draft.about.todo(own, f"line {args.operator.line}: write {own}: {shown(args.raw(own))}")
-    if args.has("config_file"):
-        params["kubeconfig"] = args.text("config_file")
+            args.todo(own, f"write {own}: {shown(args.raw(own))}")
     if args.operator.kind != "KubernetesPodOperator":
-        cluster = {
-            name: args.text(name) for name in ("project_id", "location", "cluster_name", "region") if args.has(name)
-        }
-        args.draft.about.changed(
-            "cluster", f"it runs in the cluster of the worker, or of a kubeconfig; it was {cluster}"
-        )
+        named = ("project_id", "location", "cluster_name", "region")
+        cluster = args.given_texts(**dict(zip(named, named, strict=True)))
+        args.changed("cluster", f"it runs in the cluster of the worker, or of a kubeconfig; it was {cluster}")
     args.draft.type, args.draft.params = "K8S", params
     args.irrelevant("name", "task_id", "get_logs", "in_cluster", "is_delete_operator_pod", "on_finish_action",
                     "deferrable",
@@ -169,10 +164,9 @@ def docker(args: Args) -> None:
     if entry:
         words += ["--entrypoint", entry[0]]
         inner = [*entry[1:], *inner]
-    if isinstance(code := args.raw("skip_on_exit_code"), int):
-        args.draft.fields["skip_exit_codes"] = [code]
+    args.skips()
     script = " ".join(_quoted(each) for each in (*words, args.text("image"), *inner))
-    args.draft.about.changed("image", "it runs by `docker run` on the worker, which needs docker")
+    args.changed("image", "it runs by `docker run` on the worker, which needs docker")
     args.draft.params = {"script": f"{script}\n"}
     args.irrelevant("auto_remove", "tty", "api_version", "xcom_all", "mount_tmp_dir", "force_pull", "timeout")
 
@@ -187,7 +181,7 @@ def _mounts(args: Args) -> list[str]:
     mounts = _mappings(args, "mounts")
     if any(each.keys() - {"type", "source", "target", "read_only"} for each in mounts) or not mounts:
         if args.has("mounts"):
-            args.draft.about.todo("mounts", f"line {args.operator.line}: write --mount for {shown(args.raw('mounts'))}")
+            args.todo("mounts", f"write --mount for {shown(args.raw('mounts'))}")
         return []
     fixed = [",readonly" if each.get("read_only") is True else "" for each in mounts]
     parts = [[f"{name}={args.written('mounts', each[name])}" for name in ("type", "source", "target") if each.get(name)]

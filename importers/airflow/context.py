@@ -22,7 +22,7 @@ _INSTANCE = '''\
 class _Instance:
     """What the function asks of its task instance."""
 
-    def xcom_push(self, key, value):
+{own}    def xcom_push(self, key, value):
         _give(key, value)
 
     def xcom_pull(self, task_ids=None, key="return_value"):
@@ -49,6 +49,19 @@ class _Run:
     run_type = {run_type}
     conf = {{name: _tree(value) for name, value in {conf}.items() if value}}
 '''
+_EVENTS = '''\
+class _Events:
+    """What the function says of the datasets that it updates: Shoal updates them at its success."""
+
+    def __init__(self):
+        self.extra = {}
+
+    def __getitem__(self, dataset):
+        return self
+
+    def add(self, dataset, extra=None):
+        pass
+'''
 _TEXTS = ("ds", "ds_nodash", "ts", "ts_nodash", "data_interval_start", "data_interval_end", "logical_date",
           "execution_date", "next_ds", "yesterday_ds", "tomorrow_ds", "run_id", "task_instance_key_str",
           "next_ds_nodash", "yesterday_ds_nodash", "tomorrow_ds_nodash", "prev_ds", "prev_ds_nodash",
@@ -56,17 +69,19 @@ _TEXTS = ("ds", "ds_nodash", "ts", "ts_nodash", "data_interval_start", "data_int
 _MOMENTS = ("data_interval_start", "data_interval_end", "logical_date", "execution_date",
             "prev_execution_date", "next_execution_date")  # fmt: skip
 _INSTANCES = ("ti", "task_instance")
+_ATTEMPT = 'int(__import__("os").environ["SHOAL_ATTEMPT"])'
+_OF_INSTANCE = {"task_id": "", "dag_id": "", "run_id": "", "try_number": _ATTEMPT}
+"""What a task instance has besides -> the expression for it; empty: as the template of that name."""
 _OBJECTS = ("dag", "task", "conf", "macros", "var", "conn", "inlets", "outlets", "inlet_events",
-            "outlet_events", "prev_start_date_success",
-            "prev_data_interval_start_success", "prev_data_interval_end_success", "triggering_asset_events",
-            "triggering_dataset_events", "test_mode")  # fmt: skip
+            "prev_start_date_success", "prev_data_interval_start_success", "prev_data_interval_end_success",
+            "triggering_asset_events", "triggering_dataset_events", "test_mode")  # fmt: skip
 """What Airflow's context has besides, and nothing here."""
 
 
 class Context:
     """What a function asks of Airflow's context."""
 
-    def __init__(self, written: Callable[[Any], str], pulled: Callable[[str, str], str | None]) -> None:
+    def __init__(self, written: Callable[[Any], str], pulled: Callable[[str | None, str], str | None]) -> None:
         self._written = written
         self._pulled = pulled
         self.problems: list[str] = []
@@ -74,7 +89,8 @@ class Context:
         """What differs, and works."""
         self.gives = False
         """Whether the function gives values by itself."""
-        self._results: dict[tuple[str, str], str] = {}
+        self._results: dict[tuple[str | None, str], str] = {}
+        self._own: dict[str, str] = {}
         self._entries: dict[str, str] = {}
         self._texts: dict[str, None] = {}
 
@@ -83,7 +99,8 @@ class Context:
         made = list(self._texts)
         if self.gives:
             entries = ", ".join(f"({task!r}, {key!r}): {text}" for (task, key), text in self._results.items())
-            made += [f"_PULLED = {{{entries}}}\n", _INSTANCE]
+            own = "".join(f"    {name} = {text}\n" for name, text in self._own.items())
+            made += [f"_PULLED = {{{entries}}}\n", _INSTANCE.format(own=own and f"{own}\n")]
         if self._entries:
             entries = ", ".join(f"{key!r}: {text}" for key, text in self._entries.items())
             made += [f"def get_current_context():\n    return {{{entries}}}\n"]
@@ -101,7 +118,7 @@ class Context:
         found: dict[str, str] = {}
         parameters = [each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
         for name in parameters:
-            if name not in given and (name in (*_TEXTS, *_INSTANCES, *_OBJECTS, "dag_run", "params")):
+            if name not in given and (name in (*_TEXTS, *_INSTANCES, *_OBJECTS, "dag_run", "params", "outlet_events")):
                 found[name] = self._value(name, node)
         if node.args.kwarg is not None:
             for key in _keys_of(node, node.args.kwarg.arg):
@@ -137,6 +154,11 @@ class Context:
         if name == "dag_run":
             self._run(node)
             return "_Run()"
+        if name == "outlet_events":
+            self._texts[_EVENTS] = None
+            if "extra" in {getattr(each, "attr", getattr(each, "arg", "")) for each in ast.walk(node)}:
+                self.notes.append("what it says of a dataset as extra reaches nobody here")
+            return "_Events()"
         if name == "params":
             return self.expression(name, "{{ params }}")
         self.problems.append(f"it uses {name} of Airflow's context")
@@ -146,7 +168,9 @@ class Context:
         self.gives = True
         self._pushed(node)
         asked = {each for name in _INSTANCES for each in _attributes_of(node, name)} - {"xcom_push", "xcom_pull"}
-        self.problems += [f"it uses {each} of its task instance" for each in sorted(asked)]
+        self.problems += [f"it uses {name} of its task instance" for name in sorted(asked - _OF_INSTANCE.keys())]
+        for name in sorted(asked & _OF_INSTANCE.keys()):
+            self._own[name] = _OF_INSTANCE[name] or self.expression(name, f"{{{{ {name} }}}}")
         for each in ast.walk(node):
             if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr == "xcom_pull":
                 given = {one.arg: one.value for one in each.keywords}
@@ -157,9 +181,10 @@ class Context:
                 is_own = given.keys() <= {"task_ids", "key"} and len(each.args) < 2
                 for task in map(_text_of, listed):
                     found = None
-                    if task is not None and is_own and ("key" not in given or key is not None):
+                    is_any = tasks is None and key is not None
+                    if (task is not None or is_any) and is_own and ("key" not in given or key is not None):
                         found = self._pulled(task, key or "return_value")
-                    if task is None or found is None:
+                    if found is None:
                         self.problems.append(f"which result {ast.unparse(each)} asks for is not known")
                         break
                     self._results[task, key or "return_value"] = found
@@ -179,18 +204,24 @@ class Context:
                 for name in ("run_id", "run_type")}  # fmt: skip
         self._texts[_RUN.format(conf=f"{{{listed}}}", **said)] = None
         if entries:
-            self.notes.append(
-                f"what dag_run.conf has of {', '.join(entries)} are parameters here: texts, lists or mappings"
-            )
+            named = ", ".join(entries)
+            self.notes.append(f"what dag_run.conf has of {named} are parameters here: texts, lists or mappings")
 
     def _pushed(self, node: Defined) -> None:
-        for each in ast.walk(node):
-            if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr == "xcom_push":
-                given = {one.arg: one.value for one in each.keywords}
-                key = _text_of(given.get("key", each.args[0] if each.args else None))
-                if key is None or not is_path(key):
-                    said = ast.unparse(each) if key is None else f'"{key}"'
-                    self.problems.append(f"{said} is no name for a value: letters, digits and _ are")
+        for each, key in pushed_keys(node).items():
+            if key is None or not is_path(key):
+                said = ast.unparse(each) if key is None else f'"{key}"'
+                self.problems.append(f"{said} is no name for a value: letters, digits and _ are")
+
+
+def pushed_keys(node: Defined) -> dict[ast.Call, str | None]:
+    """The calls by which a function gives results, and their keys; None for one that is not written there."""
+    found: dict[ast.Call, str | None] = {}
+    for each in ast.walk(node):
+        if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr == "xcom_push":
+            given = {one.arg: one.value for one in each.keywords}
+            found[each] = _text_of(given.get("key", each.args[0] if each.args else None))
+    return found
 
 
 def _text_of(node: ast.AST | None) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from importers import documents
 from importers.airflow import dags, joins, schedules, tasks
-from importers.airflow.flow import Flow, task_name, workflow_name
+from importers.airflow.flow import Flow, result_of, task_name, workflow_name
 from importers.airflow.inputs import Inputs
 from importers.airflow.reader import Reader
 from importers.airflow.templates import Templates, is_path
@@ -118,11 +118,11 @@ def _flow(
     top = dag
     while top in parents:
         top = parents[top]
-    intervals = schedules.has_intervals(top, is_third=_is_third(top, reader))
+    intervals = schedules.has_intervals(top, is_third=reader.is_third(top))
     if top is not dag:  # only its parent starts it
         dag.given |= dict.fromkeys(schedules.SCHEDULES)
-    by_id = {operator.id: name for operator, name in names.items()}
-    templates = Templates(intervals, dag.id, by_id.get, schedules.step_of(top), schedules.zone_of(top))
+    step, zone = schedules.step_of(top), schedules.zone_of(top)
+    templates = Templates(intervals, dag.id, lambda id_, path: result_of(names, id_, path), step, zone)
     flow = Flow(dag, reader, name, about, templates, passwords, names)
     flow.pulled = set(_pulled(flow))
     tasks.drafts_of(flow, passwords)
@@ -130,7 +130,7 @@ def _flow(
 
 
 def _content(flow: Flow, options: Options) -> dict[str, Any]:
-    is_third = _is_third(flow.dag, flow.reader)
+    is_third = flow.reader.is_third(flow.dag)
     dags.convert(flow, is_third=is_third, online=options.online)
     for operator in list(flow.dag.tasks):
         tasks.convert(operator, flow)
@@ -230,13 +230,6 @@ def _say_of_days(flow: Flow, is_third: bool) -> None:
     if is_third and isinstance(found := schedules.schedule_of(flow.dag), str | timedelta):
         option = f"create_{'cron' if isinstance(found, str) else 'delta'}_data_intervals"
         flow.about.changed("ds", f"`ds` is the day of the run, as in Airflow 3 without {option}")
-
-
-def _is_third(dag: Dag, reader: Reader) -> bool:
-    """Whether a DAG is written for Airflow 3."""
-    if dag.is_third is not None:
-        return dag.is_third
-    return any(each == "airflow.sdk" or each.startswith("airflow.sdk.") for each in reader.modules)
 
 
 def _pulled(flow: Flow) -> Iterator[tuple[str, str]]:

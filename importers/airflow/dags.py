@@ -19,12 +19,12 @@ _TYPES = {
     "array": "LIST",
     "object": "JSON",
 }
-_IRRELEVANT = ("dag_id", "default_view", "orientation", "template_searchpath", "render_template_as_native_obj",
-               "jinja_environment_kwargs",
-               "fileloc", "access_control", "owner_links", "auto_register", "fail_stop", "fail_fast",
-               "dag_display_name", "params",
-               "default_args", "is_paused_upon_creation", "concurrency", "full_filepath", "group_id", "doc_md",
-               "description")  # fmt: skip
+_HEEDED = (*schedules.SCHEDULES, "tags", "start_date", "end_date", "catchup", "max_active_runs", "max_active_tasks",
+           "dagrun_timeout", "dag_id", "default_view", "orientation", "template_searchpath",
+           "render_template_as_native_obj", "jinja_environment_kwargs", "fileloc", "access_control", "owner_links",
+           "auto_register", "fail_stop", "fail_fast", "dag_display_name", "params", "default_args", "concurrency",
+           "is_paused_upon_creation", "full_filepath", "group_id", "doc_md", "description")  # fmt: skip
+"""Arguments that are read, or say nothing of what runs."""
 DESCRIPTION_MAX = 1_000
 
 
@@ -48,29 +48,16 @@ def convert(flow: Flow, *, is_third: bool, online: bool) -> None:
     schedules.convert(flow, is_third=is_third, online=online)
     _params(flow)
     _defaults(flow)
-    known = {
-        *_IRRELEVANT,
-        *schedules.SCHEDULES,
-        "tags",
-        "start_date",
-        "end_date",
-        "catchup",
-        "max_active_runs",
-        "max_active_tasks",
-        "dagrun_timeout",
-    }
     for name, value in given.items():
-        if name in known or value in (None, False, [], {}):
+        if name in _HEEDED or value in (None, False, [], {}):
             continue
         if name.startswith("**"):
             about.todo(name, f"line {dag.line}: what {name} gives is not known")
         elif name.endswith("_callback") or name.startswith("sla"):
             about.changed(name, "its callback is not called; alert rules tell of runs: shoal alert rule set")
         elif name in ("user_defined_macros", "user_defined_filters"):
-            about.changed(
-                name,
-                f"its own macros are not known: {', '.join(value) if isinstance(value, dict) else shown(value)}",
-            )
+            named = ", ".join(value) if isinstance(value, dict) else shown(value)
+            about.changed(name, f"its own {name.removeprefix('user_defined_')} are not known: {named}")
         else:
             about.lost(name, f"{name} = {shown(value)} has no counterpart")
     for line, sentence in dict.fromkeys(dag.notes):

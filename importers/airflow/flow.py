@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from importers.airflow import answers
 from importers.airflow.dates import NoText
 from importers.airflow.reader import Reader
-from importers.airflow.templates import Templates
+from importers.airflow.templates import Templates, parameter_name
 from importers.airflow.values import Dag, Dotted, Function, Group, Operator, Output, Unknown
 from importers.draft import Draft
 from importers.passwords import Passwords
@@ -42,10 +43,6 @@ class Flow:
     unread: dict[str, dict[Operator, Any]] = field(default_factory=dict)
     """Names in `default_args` -> the tasks that do not read them, and the value."""
 
-    def name_of(self, id_: str) -> str | None:
-        """The name of the task with this id."""
-        return next((name for operator, name in self.names.items() if operator.id == id_), None)
-
     def after(self, operator: Operator) -> list[Operator]:
         return [each for each in self.dag.tasks if operator in each.before]
 
@@ -60,8 +57,17 @@ class Flow:
 
     def output(self, value: Output) -> str:
         """The reference to a result of a task; of what stands for an element of a list, to the path alone."""
-        name = self.names.get(value.of)
-        return f"${{{value.path}}}" if name is None else f"${{{name}.{value.path}}}"
+        return _reference(self.names, value)
+
+
+def result_of(names: Mapping[Operator, str], id_: str, path: str) -> str | None:
+    """The reference to a result of the task with this id; None if there is no such task."""
+    return next((_reference(names, Output(each, path)) for each in names if each.id == id_), None)
+
+
+def _reference(names: Mapping[Operator, str], value: Output) -> str:
+    name = names.get(value.of)
+    return f"${{{value.path}}}" if name is None else f"${{{name}.{answers.path_of(value)}}}"
 
 
 def _reached(operator: Operator, steps: Callable[[Operator], list[Operator]]) -> set[Operator]:
@@ -85,6 +91,14 @@ class Args:
         self.given = dict(given)
         self._read: set[str] = set()
 
+    def todo(self, field: str, sentence: str, line: int | None = None) -> None:
+        """A person has to do something about a line of the file, or else that of the task."""
+        self.draft.about.todo(field, f"line {line or self.operator.line}: {sentence}")
+
+    def changed(self, field: str, sentence: str) -> None:
+        """It works, and differs."""
+        self.draft.about.changed(field, sentence)
+
     def has(self, name: str) -> bool:
         """Whether it is given, and not None."""
         return self.given.get(name) is not None
@@ -99,7 +113,10 @@ class Args:
         """The value; what is not known is something to do, and the default."""
         value = self.raw(name, default)
         if isinstance(value, Unknown):
-            self.draft.about.todo(name, f"line {value.line}: {name} = {value.text} is not known before it runs")
+            self.todo(name, f"{name} = {value.text} is not known before it runs", value.line)
+            return default
+        if isinstance(value, Dotted) and value.is_elsewhere:
+            self.todo(name, f"{name} = {value.path} is in another file")
             return default
         return value
 
@@ -114,21 +131,24 @@ class Args:
                 case Output() | Operator():
                     return self.flow.output(value if isinstance(value, Output) else Output(value))
                 case Unknown(text, line):
-                    self.draft.about.todo(name, f"line {line}: {text} is not known before it runs")
+                    self.todo(name, f"{text} is not known before it runs", line)
                     return f"TODO {text}"
                 case bool():
                     return str(value).lower()
+                case Dotted(path) if value.is_elsewhere:
+                    self.todo(name, f"{name} = {path} is in another file")
+                    return f"TODO {path}"
                 case Dotted():
                     return value.name
             return self.flow.templates.text(str(value))
         except NoText as error:
-            self.draft.about.todo(name, f"line {self.operator.line}: {name}: {error}")
+            self.todo(name, f"{name}: {error}")
             return str(value)
 
     def mapping(self, name: str) -> dict[str, str]:
         value = self.known(name, {})
         if not isinstance(value, dict):
-            self.draft.about.todo(name, f"line {self.operator.line}: {name} is no mapping that is known")
+            self.todo(name, f"{name} is no mapping that is known")
             return {}
         return {str(key): self.written(f"{name}.{key}", each) for key, each in value.items()}
 
@@ -137,6 +157,10 @@ class Args:
         value = self.known(name, [])
         listed = list(value) if isinstance(value, list | tuple) else [value]
         return [self.written(name, each) for each in listed]
+
+    def given_texts(self, **names: str) -> dict[str, str]:
+        """The texts of those arguments that are given: the name of a parameter here -> that of the argument."""
+        return {name: self.text(own) for name, own in names.items() if self.has(own)}
 
     def number(self, name: str, default: float | None = None) -> float | None:
         """The value as a number; a span of time in seconds."""
@@ -162,7 +186,20 @@ class Args:
         return default
 
     def _say_odd(self, name: str, value: Any, what: str) -> None:
-        self.draft.about.todo(name, f"line {self.operator.line}: {name} = {shown(value)} is no {what} that is known")
+        self.todo(name, f"{name} = {shown(value)} is no {what} that is known")
+
+    def connection(self, name: str, part: str) -> str:
+        """The parameter that stands for a part of a connection, which a start or the project gives; its name."""
+        made = parameter_name(f"{name}.{part}")
+        self.flow.params.setdefault(made, {"type": "VARCHAR", "required": True})
+        return made
+
+    def skips(self, default: int | None = None) -> None:
+        """It is skipped if it ends with one of these exit codes."""
+        code = self.raw("skip_on_exit_code", default)
+        listed = code if isinstance(code, list | tuple) else [code]
+        if codes := [each for each in listed if isinstance(each, int)]:
+            self.draft.fields["skip_exit_codes"] = codes
 
     def irrelevant(self, *names: str) -> None:
         """These say nothing of what the task does here."""

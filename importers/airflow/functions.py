@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from importers.airflow.context import Context
+from importers.airflow.context import Context, pushed_keys
 from importers.airflow.dates import NoText
 from importers.airflow.reader import Reader
 from importers.airflow.shims import shims_of
 from importers.airflow.sources import foreign_modules, is_of_airflow, needed, source
 from importers.airflow.templates import parameter_name
-from importers.airflow.values import Function, Group, Operator, Output, Unknown
+from importers.airflow.values import Dotted, Function, Group, Operator, Output, Unknown
 
 GIVES = '''\
 def _give(name, value):
@@ -62,7 +62,7 @@ def script_of(
     arguments: Mapping[str, Any],
     written: Callable[[Any], str],
     ends: Callable[[str], list[str]],
-    pulled: Callable[[str, str], str | None],
+    pulled: Callable[[str | None, str], str | None],
     variable: Callable[[str, bool], str],
 ) -> Script:
     """The script that calls a function.
@@ -71,7 +71,8 @@ def script_of(
         arguments: by the names of its parameters.
         written: a value as an expression of Python, with what Shoal puts in. Raises `NoText`.
         ends: the lines that follow the call, for the variable that has its result.
-        pulled: the result of a task with this id and key, as an expression of Python; None if there is no such task.
+        pulled: the result of a task with this id (None: of any) and key, as an expression of Python; None if there is
+            no such task.
         variable: a variable of Airflow as an expression of Python; whether its code says what it is without one.
     """
     made = Script()
@@ -106,10 +107,11 @@ def script_of(
     if "AirflowSkipException" in shims.names:
         call = _SKIPPING.format(call)
     gives = any("_give(" in line for line in tail) or context.gives
-    uses_json = gives or "json.loads(" in call or "_value(" in call or "Variable" in shims.names
+    stated = "".join([call, *context.texts()])
+    uses_json = gives or "json.loads(" in stated or "_value(" in stated or "Variable" in shims.names
     parts = ["import asyncio\n"] if is_async and "import asyncio" not in body else []
     parts += ["import json\n" if uses_json else "", GIVES if gives else ""]
-    parts += [VALUE] if "_value(" in call else []
+    parts += [VALUE] if "_value(" in stated else []
     parts += [*context.texts(), *shims.texts]
     parts += ["".join(f"{name} = {value}\n" for name, value in values.items() if value is not None)]
     parts += [f"{each}\n" for each in body if each != "import json" or not uses_json]
@@ -137,6 +139,13 @@ def pushes(operator: Operator) -> bool:
     return node is not None and any(
         isinstance(each, ast.Attribute) and each.attr == "xcom_push" for each in ast.walk(node)
     )
+
+
+def pushed(operator: Operator) -> set[str]:
+    """The keys of results that its function gives by `xcom_push`."""
+    callable_ = operator.given.get("python_callable")
+    function = callable_ if isinstance(callable_, Function) else operator.function
+    return set(filter(None, pushed_keys(function.node).values())) if function is not None else set()
 
 
 def as_python(
@@ -178,4 +187,6 @@ def as_python(
             return f"({inner},)" if isinstance(value, tuple) else f"[{inner}]"
         case Unknown(named):
             raise NoText(f"{named} is not known before it runs")
+        case Dotted(path):
+            raise NoText(f"{path} is in another file")
     raise NoText(f"{type(value).__name__.lower()} {getattr(value, 'name', '')}".strip() + " cannot be written here")

@@ -6,11 +6,9 @@ import re
 from typing import Any
 
 from importers.airflow.flow import Args, shown
-from importers.airflow.templates import parameter_name
-from importers.airflow.values import Unknown
+from importers.airflow.values import Dotted, Unknown
 from model.errors import Refused
 
-_HEADERS = (("To", "to"), ("Cc", "cc"))
 _SCRIPT = """\
 import smtplib
 from email.message import EmailMessage
@@ -32,15 +30,11 @@ for path in {paths}:
 def email(args: Args) -> None:
     """The mail, by a server that a start or the project must name."""
     connection = args.text("conn_id", "smtp_default") or "smtp_default"
-    server, sender = (parameter_name(f"{connection}.{part}") for part in ("host", "from_email"))
+    server = args.connection(connection, "host")
     to, copied, blind = (_addresses(args, name) for name in ("to", "cc", "bcc"))
     if not to:
         raise Refused("who gets it is not known before it runs")
-    written = args.text("from_email")
-    if not written:
-        args.flow.params.setdefault(sender, {"type": "VARCHAR", "required": True})
-        written = f"${{{sender}}}"
-    args.flow.params.setdefault(server, {"type": "VARCHAR", "required": True})
+    written = args.text("from_email") or f"${{{args.connection(connection, 'from_email')}}}"
     headers = {"Subject": args.text("subject"), "From": written, "To": ", ".join(to), "Cc": ", ".join(copied)}
     headers |= {str(key): str(value) for key, value in args.mapping("custom_headers").items()}
     args.draft.type = "PYTHON"
@@ -54,13 +48,13 @@ def email(args: Args) -> None:
     )
     args.draft.params = {"script": script}
     sentence = f'the server is the parameter "{server}" (HOST:PORT); if it asks for a password or TLS, add login()'
-    args.draft.about.changed("conn_id", f"{sentence} or starttls() to the script")
+    args.changed("conn_id", f"{sentence} or starttls() to the script")
     args.irrelevant("mime_charset", "mime_subtype", "conn_id", "auth_type")
 
 
 def _addresses(args: Args, name: str) -> list[str]:
     given: Any = args.raw(name, [])
-    if isinstance(given, Unknown):
+    if isinstance(given, Unknown | Dotted):
         raise Refused(f"{name} = {shown(given)} is not known before it runs")
     listed = given if isinstance(given, list | tuple) else re.split(r"\s*[,;]\s*", str(given))
     return [args.written(name, each).strip() for each in listed if str(each).strip()]

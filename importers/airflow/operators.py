@@ -20,7 +20,7 @@ from importers.airflow import (
     sensors,
 )
 from importers.airflow.flow import Args, in_quotes, shown
-from importers.airflow.templates import parameter_name
+from importers.airflow.functions import SKIP
 from importers.airflow.values import Label, Unknown
 from importers.table_names import with_names
 from model.errors import Refused
@@ -49,19 +49,15 @@ def convert(args: Args) -> None:
     known = OPERATORS.get(kind)
     if args.operator.over and kind.startswith("@") is False and "" not in args.operator.over:
         args.given |= {name: _element(args, name) for name in args.operator.over}
-    if known is None:
-        sentence = f"line {args.operator.line}: {kind} has no counterpart; write it as a SHELL or PYTHON task"
-        args.draft.cannot(sentence, _left(args))
-        return
+    why = f"{kind} has no counterpart; write it as a SHELL or PYTHON task"
     try:
-        known(args)
+        if known is not None:
+            known(args)
+            return
     except Refused as error:
-        args.draft.cannot(f"line {args.operator.line}: {kind}: {error}", _left(args))
-
-
-def _left(args: Args) -> dict[str, Any]:
-    """All arguments that nothing here has read, for a person: also the lists of a mapped task."""
-    return {**args.rest(), **({"expand": shown(args.operator.over)} if args.operator.over else {})}
+        why = f"{kind}: {error}"
+    lists = {"expand": shown(args.operator.over)} if args.operator.over else {}
+    args.draft.cannot(f"line {args.operator.line}: {why}", {**args.rest(), **lists})
 
 
 def _element(args: Args, name: str) -> str:
@@ -82,8 +78,7 @@ def _bash(args: Args) -> None:
         command = "\n".join(["case ${each_index} in", *cases, "esac"])
     else:
         command = args.text("bash_command")
-    if codes := _skip_codes(args):
-        args.draft.fields["skip_exit_codes"] = codes
+    args.skips(SKIP)
     args.draft.params = {"script": _script(args, command)}
     args.irrelevant("output_encoding", "append_env", "do_xcom_push", "xcom_push", "output_processor")
 
@@ -92,7 +87,7 @@ def _bash_function(args: Args) -> None:
     """A function that gives the text of a script: one that only returns a text is that script."""
     if (text := python_tasks.text_of(args)) is None:
         python_tasks.bash(args)
-        args.draft.fields["skip_exit_codes"] = _skip_codes(args)
+        args.skips(SKIP)
     else:
         args.given["bash_command"] = text
         args.irrelevant("op_kwargs", "op_args")
@@ -107,23 +102,18 @@ def _with_own_variables(args: Args, command: str) -> str:
     return re.sub(r"(?<!\$)\$\{(\w+)\}", lambda found: f"${found[0]}" if found[1] in names else found[0], command)
 
 
-def _skip_codes(args: Args) -> list[int]:
-    code = args.raw("skip_on_exit_code", 99)
-    return [each for each in (code if isinstance(code, list | tuple) else [code]) if isinstance(each, int)]
-
-
 def _script(args: Args, command: str) -> str | dict[str, str]:
     if command.endswith((".sh", ".bash")) and "\n" not in command and " " not in command.strip():
         file = command.strip()
-        args.draft.about.todo("bash_command", f"put the file into the project: shoal project file put {file}")
+        args.todo("bash_command", f"put the file into the project: shoal project file put {file}")
         return {"file": file}
     head = [f"cd {quote(args.text('cwd'))} || exit"] if args.has("cwd") else []
     head += [f'export {name}="{in_quotes(value)}"' for name, value in args.mapping("env").items()]
     if re.fullmatch(r"\$\{[^}]+\}", command.strip()):
         sentence = "a result of another task is no script here: values are never run as code"
-        args.draft.about.todo("bash_command", sentence)
+        args.todo("bash_command", sentence)
     if args.flow.is_pulled(args.operator):
-        args.draft.about.changed("do_xcom_push", "its last line is passed on as return_value by a line of the script")
+        args.changed("do_xcom_push", "its last line is passed on as return_value by a line of the script")
         body = ["set -o pipefail", "last=$( (", command.rstrip("\n"), ") | tee /dev/stderr | tail -n 1) || exit"]
         return "\n".join([*head, *body, 'echo "#{setValue(return_value=$last)}"', ""])
     return "\n".join([*head, command.strip("\n")]) + "\n"
@@ -145,11 +135,9 @@ def _sql(args: Args) -> None:
             str(key): args.written(f"parameters.{key}", each) for key, each in parameters.items()
         }
     elif parameters:
-        args.draft.about.todo(
-            "parameters", f"line {args.operator.line}: parameters by place; name them, and write ${{name}}"
-        )
+        args.todo("parameters", "parameters by place; name them, and write ${name}")
     if args.has("database") or args.has("schema"):
-        args.draft.about.changed("database", f"the data source {name} names the database: {args.text('database')}")
+        args.changed("database", f"the data source {name} names the database: {args.text('database')}")
     args.irrelevant("database", "schema", "autocommit", "split_statements", "return_last", "show_return_value_in_logs",
                     "handler", "requires_result_fetch", "runtime_parameters", "hook_params",
                     "do_xcom_push")  # fmt: skip
@@ -158,7 +146,7 @@ def _sql(args: Args) -> None:
 def _statement(args: Args, given: Any) -> Any:
     text = args.written("sql", given)
     if text.strip().endswith(".sql") and " " not in text.strip():
-        args.draft.about.todo("sql", f"put the file into the project: shoal project file put {text.strip()}")
+        args.todo("sql", f"put the file into the project: shoal project file put {text.strip()}")
         return {"file": text.strip()}
     parameters = args.given.get("parameters")
     if isinstance(parameters, dict):
@@ -166,7 +154,7 @@ def _statement(args: Args, given: Any) -> Any:
             text = text.replace(f"%({name})s", f"${{{name}}}")
     named = with_names(text, _GRAMMARS.get(args.operator.kind, STANDARD))
     if named != text:
-        args.draft.about.changed("sql", "where ${name} names a table or column, it is !{name}")
+        args.changed("sql", "where ${name} names a table or column, it is !{name}")
     return named
 
 
@@ -179,9 +167,8 @@ def _http(args: Args) -> None:
 
 
 def _request(args: Args) -> dict[str, Any]:
-    connection = parameter_name(args.text("http_conn_id", "http_default") + ".url")
-    args.flow.params.setdefault(connection, {"type": "VARCHAR", "required": True})
-    args.draft.about.changed("http_conn_id", f'the address of the connection is the parameter "{connection}"')
+    connection = args.connection(args.text("http_conn_id", "http_default"), "url")
+    args.changed("http_conn_id", f'the address of the connection is the parameter "{connection}"')
     endpoint = args.text("endpoint").lstrip("/")
     found: dict[str, Any] = {"url": f"${{{connection}}}/{endpoint}" if endpoint else f"${{{connection}}}"}
     method = args.text("method", "POST" if "Sensor" not in args.operator.kind else "GET")
@@ -196,9 +183,7 @@ def _request(args: Args) -> dict[str, Any]:
     elif data:
         found["body"] = args.written("data", data)
     if args.has("response_check"):
-        args.draft.about.todo(
-            "response_check", f"line {args.operator.line}: write it as expected_status or body_contains"
-        )
+        args.todo("response_check", "write it as expected_status or body_contains")
         args.irrelevant("response_check")
     return found
 
@@ -214,21 +199,16 @@ def _spark(args: Args) -> None:
         params["conf"] = given
     if listed := args.texts("application_args"):
         params["args"] = listed
-    for name, own in (
-        ("main_class", "java_class"),
-        ("driver_memory", "driver_memory"),
-        ("executor_memory", "executor_memory"),
-    ):
-        if args.has(own):
-            params[name] = args.text(own)
-    for name, own in (("executor_cores", "executor_cores"), ("num_executors", "num_executors")):
-        if (number := args.number(own)) is not None:
+    params |= args.given_texts(
+        main_class="java_class", driver_memory="driver_memory", executor_memory="executor_memory"
+    )
+    for name in ("executor_cores", "num_executors"):
+        if (number := args.number(name)) is not None:
             params[name] = int(number)
-    for name, own in (("jars", "jars"), ("py_files", "py_files"), ("files", "files")):
-        if args.has(own):
-            params[name] = [each for each in args.text(own).split(",") if each]
+    for name, text in args.given_texts(jars="jars", py_files="py_files", files="files").items():
+        params[name] = [each for each in text.split(",") if each]
     connection = args.text("conn_id", "spark_default")
-    args.draft.about.changed("conn_id", f"the master of the connection {connection} is not in the file; set `master`")
+    args.changed("conn_id", f"the master of the connection {connection} is not in the file; set `master`")
     args.draft.type, args.draft.params = "SPARK", params
     args.irrelevant("verbose", "name", "spark_binary", "conn_id", "total_executor_cores", "status_poll_interval")
 
@@ -237,10 +217,6 @@ def _latest(args: Args) -> None:
     after = [args.flow.names[each] for each in args.flow.after(args.operator)]
     args.draft.type = "SWITCH"
     args.draft.params = {"cases": [{"when": "${system.is_latest} == true", "then": after}]}
-
-
-def _shown(value: Any) -> str:
-    return str(shown(value))
 
 
 def _listed(value: Any) -> list[Any]:

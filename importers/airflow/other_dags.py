@@ -14,6 +14,8 @@ PARALLEL = 16
 def trigger(args: Args) -> None:
     if not args.has("trigger_dag_id"):
         raise Refused("which DAG it starts is not known; write a SUB_PROCESS with the workflow, or a DYNAMIC")
+    if args.operator.over:
+        raise Refused("it starts a DAG for each element of a list; write a DYNAMIC with the workflow")
     waits = args.flag("wait_for_completion")
     args.draft.type = "SUB_PROCESS"
     args.draft.params = {"workflow": workflow_name(args.text("trigger_dag_id")), **({} if waits else {"wait": False})}
@@ -23,7 +25,7 @@ def trigger(args: Args) -> None:
                     "reset_dag_run", "trigger_run_id", "skip_when_already_exists",
                     "fail_when_dag_is_paused")  # fmt: skip
     if args.has("logical_date") or args.has("execution_date"):
-        args.draft.about.changed("logical_date", "the other run has the time of its start")
+        args.changed("logical_date", "the other run has the time of its start")
         args.irrelevant("logical_date", "execution_date")
 
 
@@ -47,11 +49,11 @@ def mapped_group(args: Args) -> None:
     sentence = (
         f"its tasks are a workflow, of which {PARALLEL} run at once; functions there read a text such as 3 as JSON"
     )
-    args.draft.about.changed("expand", sentence)
+    args.changed("expand", sentence)
 
 
 def marker(args: Args) -> None:
     """A rerun would reach another DAG, too."""
     args.draft.type = "FAKE"
-    args.draft.about.changed("external_dag_id", "a rerun of it does not run the tasks of the other DAG again")
+    args.changed("external_dag_id", "a rerun of it does not run the tasks of the other DAG again")
     args.irrelevant("external_dag_id", "external_task_id", "execution_date", "logical_date", "recursion_depth")

@@ -87,7 +87,8 @@ def _placed(reader: Reader, operator: Operator, uses: Any) -> Operator:
     operator.is_teardown = operator.given.pop("teardown", False) is True
     named = operator.given.pop("task_id", None)
     if not isinstance(named, str) or reader.is_told(named):
-        reader.note(operator.line, f"the task_id {named.text if isinstance(named, Unknown) else named} is not known")
+        said = {Unknown: "text", Dotted: "path"}.get(type(named))
+        reader.note(operator.line, f"the task_id {getattr(named, said) if said else named} is not known")
         named = f"task_{operator.line}"
     wanted = _within(groups[-1].prefix if groups else "", named)
     of = dag if isinstance(dag, Dag) else reader.current[-1] if reader.current else None

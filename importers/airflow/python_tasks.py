@@ -7,14 +7,14 @@ import re
 from datetime import datetime
 from typing import Any
 
-from importers.airflow import responses
+from importers.airflow import answers, responses
 from importers.airflow.calls import variable
 from importers.airflow.dates import NoText
 from importers.airflow.flow import Args, shown
-from importers.airflow.functions import GIVES, SKIP, VALUE, Script, as_python, pushes, script_of
+from importers.airflow.functions import GIVES, SKIP, VALUE, Script, as_python, pushed, pushes, script_of
 from importers.airflow.shims import POKE
 from importers.airflow.templates import parameter_name
-from importers.airflow.values import ITEM, Dotted, Function, Operator, Output, Parameter
+from importers.airflow.values import ITEM, Dataset, Dotted, Function, Operator, Output, Parameter
 from model.errors import Refused
 
 PYTHON = frozenset(
@@ -90,10 +90,10 @@ def sensor(args: Args) -> tuple[str, dict[str, str]]:
     made = script(args, ends, outside)
     text = str(args.draft.params["script"])
     if is_used and POKE not in made.uses:
-        args.draft.about.todo("xcom_pull", f"line {args.operator.line}: its result is used, and it returns no {POKE}")
+        args.todo("xcom_pull", f"its result is used, and it returns no {POKE}")
     if args.draft.fields.pop("skip_exit_codes", None):
         sentence = "it skips itself, which a WAIT does only after its timeout; return True, and let a task skip itself"
-        args.draft.about.todo("python_callable", f"line {args.operator.line}: {sentence}")
+        args.todo("python_callable", f"{sentence}")
     return f"import os\n\n{text}" if outside else text, outside
 
 
@@ -140,7 +140,7 @@ def script(args: Args, ends: Any, outside: dict[str, str] | None = None) -> Scri
         arguments["templates_dict"] = args.known("templates_dict")
     params = _params(args)
     if isinstance(given := args.given.get("op_args"), list | tuple) and len(given) > len(_names(function)):
-        args.draft.about.todo("op_args", f"line {args.operator.line}: it takes more than it names; give them by name")
+        args.todo("op_args", "it takes more than it names; give them by name")
 
     def put(expression: str) -> str:
         return expression if outside is None else _from_outside(expression, outside)
@@ -151,20 +151,20 @@ def script(args: Args, ends: Any, outside: dict[str, str] | None = None) -> Scri
         arguments,
         lambda value: put(as_python(value, flow.templates.text, lambda output: _result(args, output), params)),
         ends,
-        lambda id_, key: next((put(_result(args, Output(each, key))) for each in flow.names if each.id == id_), None),
+        lambda id_, key: next((put(_result(args, Output(each, key))) for each in _pulled(args, id_, key)), None),
         lambda name, has_default: put(repr(variable(flow.reader, name, "" if has_default else None))),
     )
     args.draft.type, args.draft.params = "PYTHON", {"script": made.text}
     if "AirflowSkipException" in made.uses:
         args.draft.fields["skip_exit_codes"] = [SKIP]
     if "AirflowFailException" in made.uses and args.draft.fields.get("retry_times"):
-        args.draft.about.changed("retries", "it is retried too after AirflowFailException, which ends it there")
+        args.changed("retries", "it is retried too after AirflowFailException, which ends it there")
     if made.modules:
-        args.draft.about.changed("python_callable", f"the workers' python3 needs {', '.join(made.modules)}")
+        args.changed("python_callable", f"the workers' python3 needs {', '.join(made.modules)}")
     for note in made.notes:
-        args.draft.about.changed("python_callable", note)
+        args.changed("python_callable", note)
     for problem in made.problems:
-        args.draft.about.todo("python_callable", f"line {args.operator.line}: {problem}")
+        args.todo("python_callable", f"{problem}")
     _requirements(args, args.raw("requirements", function.given.get("requirements")))
     if args.has("python"):
         args.draft.params["interpreter"] = args.text("python")
@@ -175,6 +175,28 @@ def script(args: Args, ends: Any, outside: dict[str, str] | None = None) -> Scri
     return made
 
 
+def _pulled(args: Args, id_: str | None, key: str) -> list[Operator]:
+    """The task that is asked for a result: in Airflow 2, if none is named, the only one that pushes it."""
+    flow = args.flow
+    if id_ is None and flow.reader.is_third(flow.dag):
+        return []
+    found = [each for each in flow.names if (key in pushed(each) if id_ is None else each.id == id_)]
+    return found if len(found) == 1 or id_ is not None else []
+
+
+def added_datasets(args: Args) -> list[Dataset]:
+    """The datasets that its function adds to an alias. Raises `Refused` if they are not known."""
+    body = args.operator.function.node.body if args.operator.function is not None else []
+    adds = [each for statement in body for each in ast.walk(statement) if isinstance(each, ast.Attribute)
+            and each.attr == "add" and ast.unparse(each.value).startswith("outlet_events[")]  # fmt: skip
+    always = {each.value.func: each.value for each in body
+              if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call)}  # fmt: skip
+    found = [args.flow.reader.value(always[each].args[0]) for each in adds if each in always]
+    if not adds or len(found) < len(adds) or not all(isinstance(each, Dataset) for each in found):
+        raise Refused("whether or which dataset its function adds to the alias is not known; write updates")
+    return found
+
+
 def _requirements(args: Args, given: Any) -> None:
     """What a virtual environment of its own has: a list, or the text of a file of requirements."""
     listed = given.splitlines() if isinstance(given, str) else given
@@ -183,15 +205,18 @@ def _requirements(args: Args, given: Any) -> None:
     if not (
         isinstance(listed, list | tuple) and all(isinstance(each, str) and _REQUIREMENT.match(each) for each in listed)
     ):
-        args.draft.about.todo("requirements", f"write requirements, as names of packages: {shown(given)}")
+        args.todo("requirements", f"write requirements, as names of packages: {shown(given)}")
         return
     args.draft.params["requirements"] = list(listed)
-    args.draft.about.changed("requirements", "they are kept from run to run, on workers that have worker.uv")
+    args.changed("requirements", "they are kept from run to run, on workers that have worker.uv")
 
 
 def _imported(args: Args, function: Dotted, ends: Any) -> None:
     """A function of a module that is not in the file: the script imports it."""
-    module, _, name = args.raw("python_callable").path.rpartition(".")
+    steps = args.raw("python_callable").path.split(".")
+    classes = [place for place, each in enumerate(steps[:-1]) if each[:1].isupper()]
+    at = classes[0] if classes else len(steps) - 1  # a class is imported, and not what it has
+    module, name = ".".join(steps[:at]), ".".join(steps[at:])
     if not module or module.partition(".")[0] == "airflow":
         raise Refused(f"its function {function.path} is not in this file; write the script")
     flow, given = args.flow, args.known("op_args", [])
@@ -202,7 +227,7 @@ def _imported(args: Args, function: Dotted, ends: Any) -> None:
         try:
             text = as_python(value, flow.templates.text, lambda output: _result(args, output), _params(args))
         except NoText as error:
-            args.draft.about.todo("python_callable", f"line {args.operator.line}: its argument {key}{error}")
+            args.todo("python_callable", f"its argument {key}{error}")
             text = "None"
         written.append(key + text)
     call = f"{name}({', '.join(written)})"
@@ -210,14 +235,14 @@ def _imported(args: Args, function: Dotted, ends: Any) -> None:
     head = ["import json\n"] if tail or "json.loads(" in call or "_value(" in call else []
     parts = [
         *head,
-        f"from {module} import {name}\n",
+        f"from {module} import {steps[at]}\n",
         *([GIVES] if tail else []),
         *([VALUE] if "_value(" in call else []),
     ]
     parts.append("\n".join([f"result = {call}" if tail else call, *tail]) + "\n")
     args.draft.type, args.draft.params = "PYTHON", {"script": "\n".join(parts)}
     sentence = f"the workers' python3 needs {module}; of Airflow's context {name} gets nothing by itself"
-    args.draft.about.changed("python_callable", sentence)
+    args.changed("python_callable", sentence)
     args.irrelevant("do_xcom_push", "show_return_value_in_logs")
 
 
@@ -242,12 +267,15 @@ def _result(args: Args, output: Output) -> str:
         return _element(args, output.path.partition(".")[2])
     if responses.path_of(output.of) is not None:
         return f'json.loads("{args.flow.output(output)}")'
-    if not is_of_python(output.of) and output.of is not ITEM:
+    is_answer = output.of.kind in answers.ASKING
+    if not is_of_python(output.of) and output.of is not ITEM and not is_answer:
         return repr(args.flow.output(output))
     key, *steps = re.findall(r"[^.\[\]]+", output.path)
     inner = "".join(f"[{step}]" if step.isdigit() else f"[{step!r}]" for step in steps)
     if output.of is ITEM:
         return f'_value("${{{key}}}"){inner}'
+    if is_answer:
+        return answers.as_python(output.of, args.flow.names[output.of]) + inner
     found = f'json.loads("${{{args.flow.names[output.of]}.{key}_json}}")'
     # Of a mapped task it is a list of what its elements gave.
     return (

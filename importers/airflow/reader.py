@@ -95,6 +95,12 @@ class Reader:
             self.note(task.line, f'the task "{task.id}" belongs to no DAG that is known')
         return self.dags
 
+    def is_third(self, dag: Dag) -> bool:
+        """Whether a DAG is written for Airflow 3."""
+        if dag.is_third is not None:
+            return dag.is_third
+        return any(each == "airflow.sdk" or each.startswith("airflow.sdk.") for each in self.modules)
+
     def unreached(self) -> list[int]:
         """The lines where the file makes DAGs that were not read, such as those in a method."""
         reached = {dag.line for dag in self.dags}

@@ -9,7 +9,7 @@ from typing import Any
 
 from importers.airflow import branches, python_tasks
 from importers.airflow.flow import Args, in_quotes, minutes, span, task_name, workflow_name
-from importers.airflow.templates import TEXT_OF_TIME, parameter_name
+from importers.airflow.templates import TEXT_OF_TIME
 from importers.airflow.values import Unknown
 from model.errors import Refused
 
@@ -32,9 +32,7 @@ def external_task(args: Args) -> None:
         if isinstance(moment, datetime):
             item["at"] = _offset(_SAMPLE - moment)
         else:
-            args.draft.about.todo(
-                "execution_date_fn", f"line {args.operator.line}: say by `at` or `cycle` which run is meant"
-            )
+            args.todo("execution_date_fn", "say by `at` or `cycle` which run is meant")
     items = [{**item, "task": task_name(task)} for task in tasks] or [item]
     args.draft.type = "DEPENDENT"
     args.draft.params = {"groups": [{"items": items}]}
@@ -45,10 +43,10 @@ def external_task(args: Args) -> None:
     if (limit := args.number("timeout", args.number("execution_timeout"))) is not None:
         args.draft.fields["timeout"] = minutes(limit)
         if args.flag("soft_fail"):
-            args.draft.about.changed("soft_fail", "after its timeout it fails, and is not skipped")
+            args.changed("soft_fail", "after its timeout it fails, and is not skipped")
     _states(args)
     if group := args.text("external_task_group_id"):
-        args.draft.about.todo("external_task_group_id", f'name the tasks of the group "{group}" as items')
+        args.todo("external_task_group_id", f'name the tasks of the group "{group}" as items')
     args.irrelevant("check_existence", "poke_interval", "mode", "soft_fail", "deferrable", "poll_interval",
                     "exponential_backoff")  # fmt: skip
 
@@ -58,11 +56,11 @@ def _states(args: Args) -> None:
     allowed = {each.lower() for each in args.texts("allowed_states")} - {"success"}
     skipped = {each.lower() for each in args.texts("skipped_states")}
     if allowed and "success" not in {each.lower() for each in args.texts("allowed_states")}:
-        args.draft.about.todo("allowed_states", f"it waits for {', '.join(sorted(allowed))}, and here for a success")
+        args.todo("allowed_states", f"it waits for {', '.join(sorted(allowed))}, and here for a success")
     elif allowed:
-        args.draft.about.changed("allowed_states", f"there {', '.join(sorted(allowed))} is enough, here only a success")
+        args.changed("allowed_states", f"there {', '.join(sorted(allowed))} is enough, here only a success")
     if skipped:
-        args.draft.about.changed("skipped_states", "it is not skipped when the other one is")
+        args.changed("skipped_states", "it is not skipped when the other one is")
 
 
 def _offset(delta: timedelta) -> str:
@@ -91,9 +89,8 @@ def waits(args: Args, what: dict[str, Any], default_s: float = 60) -> None:
 def file(args: Args) -> None:
     path = args.text("filepath")
     if not path.startswith(("/", "$")):
-        connection = parameter_name(args.text("fs_conn_id", "fs_default") + ".path")
-        args.flow.params.setdefault(connection, {"type": "VARCHAR", "required": True})
-        args.draft.about.changed("fs_conn_id", f'the folder of the connection is the parameter "{connection}"')
+        connection = args.connection(args.text("fs_conn_id", "fs_default"), "path")
+        args.changed("fs_conn_id", f'the folder of the connection is the parameter "{connection}"')
         path = f"${{{connection}}}/{path}"
     args.irrelevant("fs_conn_id", "recursive")
     waits(args, {"file": path})
@@ -102,7 +99,7 @@ def file(args: Args) -> None:
 def sql(args: Args) -> None:
     for name in ("success", "failure", "selector", "parameters"):
         if args.has(name):
-            args.draft.about.todo(name, f"line {args.operator.line}: {name} is to be a part of the statement")
+            args.todo(name, f"{name} is to be a part of the statement")
             args.irrelevant(name)
     waits(args, {"sql": {"datasource": args.text("conn_id"), "sql": args.text("sql")}})
     args.irrelevant("fail_on_empty", "hook_params")
@@ -118,10 +115,7 @@ def python(args: Args) -> None:
     """A function of the file that returns something true."""
     script, values = python_tasks.sensor(args)
     if "${" in script or "$[" in script:
-        args.draft.about.todo(
-            "python_callable",
-            f"line {args.operator.line}: its script takes values; export them before it, and read os.environ",
-        )
+        args.todo("python_callable", "its script takes values; export them before it, and read os.environ")
     lines = [f'export {name}="{in_quotes(text)}"' for name, text in values.items()]
     lines += ["python3 - <<'END_OF_PYTHON'", script.rstrip("\n"), "END_OF_PYTHON"]
     lines += [f"code=$?; test $code = {python_tasks.NOT_YET} && exit 1; test $code = 0 || exit 2", ""]
@@ -132,26 +126,24 @@ def s3_key(args: Args) -> None:
     """An object in the bucket of a data source, which has the keys of the connection too."""
     if args.flag("use_regex"):
         raise Refused("it looks for a regular expression; write a WAIT for s3 with a pattern")
-    line, about = args.operator.line, args.draft.about
     if args.has("check_fn"):
-        about.todo("check_fn", f"line {line}: nothing looks at what is there; do so in a task after it")
+        args.todo("check_fn", "nothing looks at what is there; do so in a task after it")
     key, *more = args.texts("bucket_key")
     if more:
-        about.todo("bucket_key", f"line {line}: it waits for one key here; write a task for each of the others")
+        args.todo("bucket_key", "it waits for one key here; write a task for each of the others")
     bucket, _, path = key.removeprefix("s3://").partition("/") if key.startswith("s3://") else ("", "", key)
     bucket = bucket or args.text("bucket_name")
-    connection = (
-        "" if "aws_conn_id" in args.given and not args.has("aws_conn_id") else args.text("aws_conn_id", "aws_default")
-    )
+    is_none = "aws_conn_id" in args.given and not args.has("aws_conn_id")
+    connection = "" if is_none else args.text("aws_conn_id", "aws_default")
     source = f"{connection}_{bucket}"
     if not connection or not bucket or "$" in source:
-        about.todo("aws_conn_id", f"line {line}: name a data source with the bucket, and keys that may read it")
+        args.todo("aws_conn_id", "name a data source with the bucket, and keys that may read it")
     else:
-        about.changed("aws_conn_id", f'the data source "{source}" has the bucket and the keys of the connection')
+        args.changed("aws_conn_id", f'the data source "{source}" has the bucket and the keys of the connection')
     if not args.flag("wildcard_match"):
         path = _NO_PATTERN.sub(r"[\g<0>]", path)
     elif "*" in path:
-        about.changed("wildcard_match", "there * reaches beyond a slash, and here it does not")
+        args.changed("wildcard_match", "there * reaches beyond a slash, and here it does not")
     args.irrelevant("bucket_name", "aws_conn_id", "verify", "check_fn")
     waits(args, {"s3": {"datasource": source, "key": path}})
 
@@ -159,8 +151,8 @@ def s3_key(args: Args) -> None:
 def time(args: Args) -> None:
     value = args.known("target_time")
     if value is None and not isinstance(args.raw("target_time"), Unknown):
-        args.draft.about.todo("target_time", f"line {args.operator.line}: it has no target_time; write it")
-    args.draft.about.changed("target_time", "it is on the day that the run is for, there on the day when it runs")
+        args.todo("target_time", "it has no target_time; write it")
+    args.changed("target_time", "it is on the day that the run is for, there on the day when it runs")
     waits(args, {"time": f"{value:%H:%M:%S}".removesuffix(":00") if hasattr(value, "hour") else "00:00"})
 
 
@@ -202,12 +194,12 @@ def time_delta(args: Args) -> None:
     """A span after the end of the interval."""
     delta = _delta_of(args.known("delta"))
     if not isinstance(delta, timedelta):
-        args.draft.about.todo("delta", f"line {args.operator.line}: write the moment that it waits for")
+        args.todo("delta", "write the moment that it waits for")
         delta = timedelta()
     minutes_after, rest = divmod(int(delta.total_seconds()), 60)
     if rest:
         minutes_after += 1
-        args.draft.about.changed("delta", "it waits for whole minutes")
+        args.changed("delta", "it waits for whole minutes")
     step = f"{minutes_after:+d}/24/60" if minutes_after else ""
     name = "interval_end" if args.flow.templates.intervals else ""
     day, time = (f"$[{name}({part}{step})]" if name else f"$[{part}{step}]" for part in ("yyyy-MM-dd", "HH:mm:ss"))

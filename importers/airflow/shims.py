@@ -28,6 +28,14 @@ class PokeReturnValue:
     def __bool__(self):
         return bool(self.is_done)
 '''
+_DATASETS = ("Asset", "Dataset", "Alias")
+_DATASET = '''\
+class {name}:
+    """It names what an event is about."""
+
+    def __init__(self, *given, **named):
+        pass
+'''
 _VARIABLE = '''\
 class Variable:
     """The variables that its code asks for."""
@@ -72,6 +80,7 @@ def shims_of(nodes: Sequence[ast.stmt], variable: Callable[[str, bool], str]) ->
     exceptions = set(made.names & _EXCEPTIONS.keys())
     exceptions |= {"AirflowException"} if exceptions else set()
     made.texts += [f"class {name}({base}):\n    pass\n" for name, base in _EXCEPTIONS.items() if name in exceptions]
+    made.texts += [_DATASET.format(name=name) for name in sorted(made.names) if name.endswith(_DATASETS)]
     made.texts += [_POKE] if POKE in made.names else []
     if "Variable" in made.names:
         _variables(nodes, {as_name for as_name, name in bound.items() if name == "Variable"}, made, variable)

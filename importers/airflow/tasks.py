@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from importers.airflow import dags, operators, python_tasks, responses, unheeded
+from importers.airflow import answers, dags, operators, python_tasks, responses, unheeded
 from importers.airflow.flow import Args, Flow, minutes, shown
 from importers.airflow.templates import parameter_name
 from importers.airflow.values import Dataset, Dotted, Operator, Output, Parameter, Unknown
 from importers.draft import Draft
+from model.errors import Refused
 from model.logic.catalog import LOGIC_TYPES, NOT_OF_LOGIC
 from model.runs.looks import NOT_OF_WAITS
 
@@ -35,10 +36,7 @@ def convert(operator: Operator, flow: Flow) -> None:
     defaults = flow.dag.given.get("default_args")
     given = {**(defaults if isinstance(defaults, dict) else {}), **operator.given}
     if operator.function is not None:
-        given = {
-            **given,
-            **{name: value for name, value in operator.function.given.items() if name not in operator.given},
-        }
+        given |= {**operator.function.given, **operator.given}
     args = Args(operator, flow, draft, given)
     draft.after = [flow.names[each] for each in operator.before]
     _common(args)
@@ -98,13 +96,13 @@ def _common(args: Args) -> None:
     args.irrelevant("max_retry_delay")
     if (limit := args.number("execution_timeout")) is not None:
         fields["timeout"] = minutes(limit)
-    if args.has("pool") and (pool := args.text("pool")) != "default_pool":
+    if args.has("pool") and (pool := args.text("pool")) not in ("", "default_pool"):
         slots = int(args.number("pool_slots", 1) or 1)
         fields["resources"] = {pool: slots}
         args.flow.pools[pool] = max(slots, args.flow.pools.get(pool, 1))
         about.changed("pool", f'how many places the pool "{pool}" has is not in the file; pools.yaml has what it needs')
     args.irrelevant("pool_slots")
-    if args.has("queue") and (queue := args.text("queue")) != "default":
+    if args.has("queue") and (queue := args.text("queue")) not in ("", "default"):
         fields["worker_group"] = queue
     if (weight := args.number("priority_weight")) not in (None, 1):
         about.changed("priority_weight", f"its weight of {weight:g} is no priority; set `priority` if it matters")
@@ -112,11 +110,7 @@ def _common(args: Args) -> None:
         if args.flag(name) and not _is_default(args, name):
             about.changed(name, "its whole run waits for the one before it, by after_last")
             args.flow.fields["after_last"] = "succeeded"
-    outlets = _listed(args.raw("outlets", []))
-    if updates := [each.name for each in outlets if isinstance(each, Dataset)]:
-        fields["updates"] = updates
-    if len(updates) < len(outlets):
-        about.lost("outlets", f"not all of what it updates is known: {shown(outlets)}")
+    _updates(args)
     for name, sentence in unheeded.SENTENCES.items():
         value = args.raw(name)
         if value not in (None, False, [], {}) and not _is_default(args, name):
@@ -125,6 +119,22 @@ def _common(args: Args) -> None:
     if args.operator.is_teardown:
         _cleans_up(args)
     args.irrelevant("max_active_tis_per_dagrun")  # of the elements of a mapped task
+
+
+def _updates(args: Args) -> None:
+    """The datasets that its success updates. Those behind an alias are what its function adds to it."""
+    outlets = _listed(args.raw("outlets", []))
+    known = [each for each in outlets if isinstance(each, Dataset)]
+    if len(known) < len(outlets):
+        args.draft.about.lost("outlets", f"not all of what it updates is known: {shown(outlets)}")
+    if any(each.is_alias for each in known):
+        try:
+            known += python_tasks.added_datasets(args)
+        except Refused as error:
+            args.todo("outlets", str(error))
+            known = [each for each in known if not each.is_alias]
+    if known:
+        args.draft.fields["updates"] = list(dict.fromkeys(each.name for each in known))
 
 
 def _cleans_up(args: Args) -> None:
@@ -167,12 +177,13 @@ def _results(args: Args) -> None:
         return
     if args.draft.type == "PYTHON":  # it may push others
         keys &= {"return_value"}
-    is_given = args.operator.kind in ("BashOperator", "@task.bash") or responses.path_of(args.operator) is not None
+    is_given = args.operator.kind in {"BashOperator", "@task.bash", *answers.ASKING}
+    is_given = is_given or responses.path_of(args.operator) is not None
     keys -= {"return_value"} if is_given else set()
     for key in sorted(keys):
         more = ": the columns of its first row are results, by their names" if args.draft.type == "SQL" else ""
         sentence = f"its result {key} is used, and {_a(args.draft.type)} task gives none of that name{more}"
-        args.draft.about.todo("xcom_pull", sentence)
+        args.todo("xcom_pull", sentence)
 
 
 def _a(type_: str) -> str:
@@ -201,7 +212,7 @@ def _starts(args: Args) -> None:
     rule = args.raw("trigger_rule", "all_success")
     name = rule.name.lower() if isinstance(rule, Dotted) else str(shown(rule))
     if name not in _RULES:
-        args.draft.about.todo("trigger_rule", f"line {args.operator.line}: no start_when does what {name} does")
+        args.todo("trigger_rule", f"no start_when does what {name} does")
     elif (found := _RULES[name]) is not None and not args.operator.is_teardown:
         args.draft.fields["start_when"] = found
 
@@ -210,10 +221,14 @@ def _mapped(args: Args) -> None:
     over, flow = args.operator.over, args.flow
     if not over or (args.draft.type == "SHELL" and "TODO" in str(args.draft.params.get("script", ""))):
         return
+    if args.draft.type in LOGIC_TYPES:
+        sentence = f"{_a(args.draft.type)} task is not mapped over a list here; write a DYNAMIC"
+        args.todo("expand", f"{sentence}")
+        return
     lists = list(over.values())
     if len(over) > 1:
         if not all(isinstance(each, list | tuple) for each in lists):
-            args.draft.about.todo("expand", "write the list of all combinations of its arguments as `each`")
+            args.todo("expand", "write the list of all combinations of its arguments as `each`")
             return
         made: Any = [{}]
         for name, values in over.items():
@@ -225,7 +240,7 @@ def _mapped(args: Args) -> None:
     elif isinstance(lists[0], list | tuple):
         made = [_element(args, each) for each in lists[0]]
     elif isinstance(lists[0], Unknown):
-        args.draft.about.todo("expand", f"line {args.operator.line}: the list {lists[0].text} is not known")
+        args.todo("expand", f"the list {lists[0].text} is not known")
         return
     else:
         made = args.written("expand", lists[0])

@@ -38,6 +38,8 @@ _START = (
 _END = r"(?:data_interval_end|dag_run\.data_interval_end)"
 _BESIDE = r"(?:(?:prev|next)_execution_date)"
 _WHEN = rf"(?:{_START}|{_END}|{_BESIDE})"
+_PLAIN = [rf"(?:params|dag_run\.conf){each}" for each in (rf"\.({_NAME})", _KEY, rf"\.get\({_GIVEN}\)")]
+"""A parameter: its name is the first group, and perhaps a default the second."""
 _CONF = rf"""(?:dag_run\.conf|params)((?:\.{_NAME}|\[['"]\w+['"]\])+)"""
 _SHIFTED = re.compile(r"[+-]\d+(?:/24(?:/60)?)?$")
 _DAY, _COMPACT, _TIME = "yyyy-MM-dd", "yyyyMMdd", "HH:mm:ss"
@@ -54,14 +56,14 @@ class Templates:
     Args:
         intervals: whether its runs have intervals.
         dag_id: its name.
-        name_of: the name that a task has here, for its id; None if there is none.
+        result_of: the reference to a result of a task, for its id and the path; None if there is no such task.
         step: from one run to the next; None if that is not always the same.
         zone: of its days and times.
     """
 
     intervals: bool
     dag_id: str
-    name_of: Callable[[str], str | None]
+    result_of: Callable[[str, str], str | None]
     step: Step | None = None
     zone: str = "UTC"
     params: set[str] = field(default_factory=set)
@@ -102,14 +104,9 @@ class Templates:
 
     def _forms(self) -> list[tuple[str, Callable[[re.Match[str]], str]]]:
         return [
-            (r"ds", lambda _: self.logical(_DAY)),
-            (r"ds_nodash", lambda _: self.logical(_COMPACT)),
+            (r"(yesterday_|tomorrow_)?ds(_nodash)?", self._day),
             (r"ts", lambda _: self._moment("start")),
             (r"ts_nodash", lambda _: f"{self.logical(_COMPACT)}T{self.logical('HHmmss')}"),
-            (r"yesterday_ds", lambda _: self.logical(f"{_DAY}-1")),
-            (r"yesterday_ds_nodash", lambda _: self.logical(f"{_COMPACT}-1")),
-            (r"tomorrow_ds", lambda _: self.logical(f"{_DAY}+1")),
-            (r"tomorrow_ds_nodash", lambda _: self.logical(f"{_COMPACT}+1")),
             (r"(next|prev)_ds(_nodash)?", lambda found: self._of(f"{found[1]}_execution_date",
                                                                 _COMPACT if found[2] else _DAY)),
             (_WHEN, self._as_text),
@@ -133,28 +130,26 @@ class Templates:
              lambda found: self.logical(f"{java_pattern(found[3])}{int(found[1]):+d}")),
             (rf"({_WHEN})\s*([+-])\s*macros\.timedelta\(\s*([^()]*?)\s*\)", self._moment_beside),
             (rf"({_WHEN})\.(add|subtract)\(([^()]*)\)", self._moment_beside),
-            (rf"params\.({_NAME})", self._param),
-            (rf"params{_KEY}", self._param),
-            (rf"params\.get\({_GIVEN}\)", self._param),
-            (rf"dag_run\.conf{_KEY}", self._param),
-            (rf"dag_run\.conf\.get\({_GIVEN}\)", self._param),
-            (rf"dag_run\.conf\.({_NAME})", self._param),
+            *((pattern, self._param) for pattern in _PLAIN),
             (_CONF, self._part_of_param),
-            (r"var\.value\.([\w.]+)", self._variable),
             (rf"var\.value\.get\({_GIVEN}\)", self._variable),
-            (r"var\.json\.([\w.]+)", self._variable),
+            (r"var\.(?:value|json)\.([\w.]+)", self._variable),
             (r"(?:ti|task_instance)\.xcom_pull\(([^()]*)\)((?:\[(?:\d+|'\w+'|\"\w+\")\])*)", self._pulled),
             (r"task_instance_key_str|ti\.key_str", lambda _: f"{self.dag_id}__${{system.task.definition.name}}__"
              f"{self.logical(_COMPACT)}"),
             (rf"({_WHEN})\.(add|subtract)\(([^()]*)\)(?:\.strftime\((['\"])([^'\"]*)\4\)|\.(?:to_date_string|date)\(\))",
              self._moved),
             (r"conn\.(\w+\.(?:host|port|login|schema))", self._variable),
-            (r"run_id|dag_run\.run_id", lambda _: self._run_id()),
+            (r"(?:dag_run\.|ti\.)?run_id", lambda _: self._run_id()),
             (r"dag_run\.run_type", lambda _: self._run_type()),
-            (r"dag\.dag_id|dag_run\.dag_id|ti\.dag_id", lambda _: self.dag_id),
-            (r"task\.task_id|ti\.task_id|task_instance\.task_id", lambda _: "${system.task.definition.name}"),
+            (r"(?:dag\.|dag_run\.|ti\.)?dag_id", lambda _: self.dag_id),
+            (r"(?:task\.|ti\.|task_instance\.)?task_id", lambda _: "${system.task.definition.name}"),
             (r"each(?:\..+)?", lambda found: f"${{{found[0]}}}"),
         ]  # fmt: skip
+
+    def _day(self, found: re.Match[str]) -> str:
+        step = {"yesterday_": "-1", "tomorrow_": "+1"}.get(found[1], "")
+        return self.logical(f"{_COMPACT if found[2] else _DAY}{step}")
 
     def _unrolled(self, found: re.Match[str]) -> str:
         """A loop over what is written there, as its rounds."""
@@ -237,8 +232,7 @@ class Templates:
 
     def _plain(self, text: str) -> str | None:
         """The parameter that an expression is, and nothing else."""
-        for pattern in (rf"params\.({_NAME})", rf"(?:params|dag_run\.conf){_KEY}", rf"dag_run\.conf\.({_NAME})",
-                        rf"(?:params|dag_run\.conf)\.get\({_GIVEN}\)"):  # fmt: skip
+        for pattern in _PLAIN:
             if found := re.fullmatch(pattern, text.strip()):
                 return found[1]
         return None
@@ -287,7 +281,7 @@ class Templates:
         )
         key = re.search(r"key\s*=\s*['\"]([^'\"]+)['\"]", given)
         texts = re.findall(r"['\"][^'\"]*['\"]", given)
-        if task is None or len(texts) > (2 if key else 1) or (name := self.name_of(task[1])) is None:
+        if task is None or len(texts) > (2 if key else 1):
             raise NoText(f"{{{{ {found[0]} }}}}: which task it asks is not known")
         if key and not is_path(key[1]):
             raise NoText(f'"{key[1]}" is no name for a value: letters, digits and _ are')
@@ -297,7 +291,9 @@ class Templates:
                 raise NoText(f"{{{{ {found[0]} }}}}: it is a list there; ask for one task, or for its element [0]")
             steps = steps[1:]
         path = "".join(f"[{step}]" if step.isdigit() else f".{step}" for step in steps)
-        return f"${{{name}.{key[1] if key else 'return_value'}{path}}}"
+        if (found_ := self.result_of(task[1], f"{key[1] if key else 'return_value'}{path}")) is None:
+            raise NoText(f"{{{{ {found[0]} }}}}: which task it asks is not known")
+        return found_
 
 
 def parameter_name(text: str) -> str:

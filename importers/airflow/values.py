@@ -29,6 +29,11 @@ class Dotted:
     def name(self) -> str:
         return self.path.rpartition(".")[2]
 
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether another file has its value, and it is no word of an Enum of Airflow."""
+        return not self.path.startswith("airflow.")
+
 
 @dataclass(frozen=True)
 class Names:
@@ -39,9 +44,10 @@ class Names:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A dataset or asset."""
+    """A dataset or asset, or an alias of some."""
 
     name: str
+    is_alias: bool = False
 
 
 @dataclass(frozen=True)
@@ -198,6 +204,10 @@ class Dag:
     is_named_by_file: bool = False
     is_group: bool = False
     """Whether it is a group of another DAG, and runs for each element of a list."""
+
+    def __post_init__(self) -> None:
+        elsewhere = {name: each for name, each in self.given.items() if isinstance(each, Dotted) and each.is_elsewhere}
+        self.given |= {name: Unknown(each.path, self.line) for name, each in elsewhere.items()}
 
     def add(self, operator: Operator) -> None:
         """Add a task; one whose name is taken gets another."""

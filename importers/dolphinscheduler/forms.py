@@ -21,7 +21,7 @@ def flows_of(tree: Any, ledger: Ledger, file: str, about: About, *, lenient: boo
         about.refuse("there is no workflow in it")
     for content, path in entries:
         if not isinstance(content, dict):
-            about.refuse(f"{_where(path)}is no export of DolphinScheduler: it is no mapping")
+            _refuse(path, "it is no mapping", ledger, about)
         elif legacy.is_form(content):
             yield legacy.read(content, path, ledger, file, about)
         elif lists.form_of(content) is not None:
@@ -31,7 +31,7 @@ def flows_of(tree: Any, ledger: Ledger, file: str, about: About, *, lenient: boo
         elif lenient and lookalike.is_form(content):
             yield lookalike.read(content, path, ledger, file, about)
         else:
-            about.refuse(f"{_where(path)}is no export of DolphinScheduler: {_why(content)}")
+            _refuse(path, _why(content), ledger, about)
 
 
 def _entries(tree: Any, path: Path, ledger: Ledger) -> Iterator[tuple[Any, Path]]:
@@ -65,8 +65,10 @@ def _wraps(tree: Mapping[str, Any], key: str) -> bool:
     )
 
 
-def _where(path: Path) -> str:
-    return f"its entry {'.'.join(map(str, path))} " if path else "it "
+def _refuse(path: Path, why: str, ledger: Ledger, about: About) -> None:
+    ledger.mark(path, Mark.REPORTED)
+    where = f"its entry {'.'.join(map(str, path))}" if path else "it"
+    about.refuse(f"{where} is no export of DolphinScheduler: {why}")
 
 
 def _why(content: Mapping[str, Any]) -> str:
@@ -77,4 +79,6 @@ def _why(content: Mapping[str, Any]) -> str:
             "it has tasks that name those before them, but neither processDefinitionJson nor taskDefinitionList with "
             "relations, so no DolphinScheduler wrote it; --lenient reads it as it seems to be meant"
         )
+    if "taskType" in content and "taskParams" in content:
+        return "it is a task alone; export the workflow that it is in"
     return "it has neither processDefinitionJson, nor taskDefinitionList with relations, nor `workflow:` with `tasks:`"

@@ -14,7 +14,7 @@ from typing import Any
 
 from shoal_sdk.definition_text import yaml_of
 from shoal_sdk.errors import Refused, SdkError, WrongFlow
-from shoal_sdk.exchange import Exchange, change, pages, segment
+from shoal_sdk.exchange import NOT_FOUND, Exchange, change, pages, segment
 from shoal_sdk.flows import Flow
 
 DEFAULT_PROJECT = "default"
@@ -114,7 +114,7 @@ def _missing(flows: Sequence[Rendered]) -> Exchange[Missing]:
             try:
                 known = yield from pages(f"/projects/{segment(flow.project)}/files", under=folder)
             except Refused as error:
-                if error.status != 404:
+                if error.code != NOT_FOUND:
                     raise
                 known = []  # the project is made with its first workflow
             there = {each["path"] for each in known}

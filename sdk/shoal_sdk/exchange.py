@@ -27,6 +27,10 @@ RETRY_WITHIN_S, PAUSE_S_MAX = 10.0, 1.0
 TIMEOUT_S = 300.0
 """A busy server takes a minute for a large definition; to ask again meanwhile would only add to it."""
 PAGE = 1000
+VERSION = "0.1.0"
+NOT_FOUND = "SH-1003"
+_OF_RELEASES = {"SH-1010", "SH-1013", "SH-1019"}
+"""Codes of refusals that another release may not make: a field, a method or an address that it does not have."""
 T = TypeVar("T")
 
 
@@ -83,7 +87,18 @@ def answered(ask: Ask) -> Exchange[Answer]:
         answer: Answer | SdkError = yield ask
         if isinstance(answer, Answer):
             return answer
+        if isinstance(answer, Refused) and answer.code in _OF_RELEASES:
+            yield from _say_releases(answer)
         yield patience.pause(answer)
+
+
+def _say_releases(refused: Refused) -> Exchange[None]:
+    """Raise what was refused with the versions of both sides, if they are two."""
+    found = yield Ask("GET", "/version")
+    theirs = found.json["version"] if isinstance(found, Answer) else VERSION
+    if theirs != VERSION:
+        sentence = f"{refused}; the server is of version {theirs}, and this SDK of {VERSION}: use one of that version"
+        raise Refused(sentence, refused.code, refused.status)
 
 
 def get(path: str, **query: Any) -> Exchange[Any]:
@@ -124,7 +139,7 @@ def found_workflow(name: str, project: str | None) -> Exchange[Mapping[str, Any]
     try:
         found: Mapping[str, Any] = yield from get("/workflow-definitions:find", name=name, project=project)
     except Refused as error:
-        if error.status == 404:
+        if error.code == NOT_FOUND:
             return None
         raise
     return found

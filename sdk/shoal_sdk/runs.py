@@ -110,7 +110,7 @@ def ended(run: str, deadline_s: float | None) -> Exchange[Mapping[str, Any]]:
     pause_s = LOOK_EVERY_S
     while True:
         found: Mapping[str, Any] = yield from get(f"/workflow-instances/{run}")
-        if found["state"] in FINAL:
+        if found["state"] in FINAL:  # another one that is not known here is that of a run which goes on
             return found
         if deadline_s is not None and time.monotonic() + pause_s > deadline_s:
             state = found["state"]

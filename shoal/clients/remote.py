@@ -19,13 +19,14 @@ from typing import Any, ParamSpec, TypeVar, cast
 from urllib.parse import quote
 
 import httpx
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from model.errors import Refused, Unavailable, Unknown
 from service.byte_stream import StreamOperation, StreamQuery
-from service.error_codes import error_of
+from service.error_codes import NO_SUCH_ADDRESS, NO_SUCH_METHOD, error_of
 from service.operation import BODY, QUERY, Operation
 from shoal.clients.gaps import WithGaps
+from shoal.version import shoal_version
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -42,6 +43,10 @@ class _Away(Unavailable):
     def __init__(self, sentence: str, *, never_sent: bool = False) -> None:
         super().__init__(sentence)
         self.never_sent = never_sent
+
+
+class _NotThere(Refused):
+    """The server has no such operation."""
 
 
 class RemoteClient:
@@ -94,10 +99,24 @@ class RemoteClient:
 
     async def ask(self, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         request = self._request(operation, *args, **kwargs)
-        content = await self._answer(request, operation)
-        if operation.answer is None:
-            return cast(R, None)
-        return cast(R, TypeAdapter(operation.answer).validate_json(content))
+        try:
+            content = await self._answer(request, operation)
+            if operation.answer is None:
+                return cast(R, None)
+            return cast(R, TypeAdapter(operation.answer).validate_json(content))
+        except ValidationError as error:
+            (first, *_) = error.errors()
+            field = ".".join(map(str, first["loc"]))
+            raise await self._of_releases(f"its answer cannot be read: {field}: {first['msg']}") from None
+        except _NotThere as error:
+            raise await self._of_releases(str(error)) from None
+
+    async def _of_releases(self, sentence: str) -> Refused:
+        """What another release of the server would not say, with the versions of both sides."""
+        content = await self._sent(self._http.build_request("GET", f"{BASE}/version"))
+        theirs, own = json.loads(content)["version"], shoal_version()
+        cure = "" if theirs == own else f"; the server is of version {theirs}, and this shoal of {own}: use one of that"
+        return Refused(f"{self._server}: {sentence}{cure}")
 
     async def stream(self, operation: StreamOperation[P], *args: P.args, **kwargs: P.kwargs) -> AsyncGenerator[bytes]:
         given = operation.signature.bind(*args, **kwargs).arguments
@@ -201,6 +220,8 @@ class RemoteClient:
         except (ValueError, KeyError, TypeError):
             sentence = f"the server {self._server} answered {response.status_code}, and not as Shoal does; is it one?"
             raise (_Away if response.status_code >= 500 else Refused)(sentence) from None
+        if code in (NO_SUCH_ADDRESS.code, NO_SUCH_METHOD.code):
+            raise _NotThere(detail)
         after = response.headers.get("Retry-After", "")
         raise error_of(code, detail, float(after) if after.isdecimal() else 1.0)
 

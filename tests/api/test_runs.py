@@ -129,7 +129,7 @@ async def test_pages_follow_each_other_without_a_gap_or_a_repetition(api: Servin
     [
         (("GET", "/workflow-instances/99"), 404, "SH-1003"),
         (("GET", "/workflow-instances/x"), 422, "SH-1010"),
-        (("GET", "/nowhere"), 404, "SH-1003"),
+        (("GET", "/nowhere"), 404, "SH-1019"),
         (("DELETE", "/workflow-instances"), 405, "SH-1013"),
         (("GET", "/workflow-instances?limit=0"), 422, "SH-1010"),
         (("GET", "/workflow-instances?nonsense=1"), 422, "SH-1010"),

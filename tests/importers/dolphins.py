@@ -123,13 +123,13 @@ def params_of(type_: str, number: int, url: str) -> dict[str, Any]:
     return found.get(type_, {"rawScript": "x", "resourceList": [{"id": JAR}]})
 
 
-def fill(connection: psycopg.Connection[Any], url: str) -> None:
-    """Make the tables, and write the definitions."""
+def fill(connection: psycopg.Connection[Any], url: str, count: int = COUNT) -> None:
+    """Make the tables, and write so many definitions."""
     for table, columns in TABLES.items():
         connection.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, {columns})".encode())
     for table, rows in NAMED.items():
         _insert(connection, table, rows)
-    made = [(number, TYPES[number % len(TYPES)]) for number in range(COUNT)]
+    made = [(number, TYPES[number % len(TYPES)]) for number in range(count)]
     _insert(connection, "t_ds_workflow_definition", [_definition(number, type_) for number, type_ in made])
     tasks = [each for number, type_ in made for each in _tasks(number, type_, url)]
     _insert(connection, "t_ds_task_definition", tasks)
@@ -170,7 +170,7 @@ def _tasks(number: int, type_: str, url: str) -> Iterator[dict[str, Any]]:
             "project_code": PROJECT, "user_id": 1, "task_type": kind, "task_execute_type": 0,
             "task_params": json.dumps({"localParams": [], "resourceList": [], **params}), "flag": 1, "is_cache": 0,
             "task_priority": number % 5, "worker_group": "default", "environment_code": ENVIRONMENT if is_work else -1,
-            "fail_retry_times": 1 if is_work else 0, "fail_retry_interval": 1, "timeout_flag": number % 2,
+            "fail_retry_times": 1 if is_work else 0, "fail_retry_interval": number % 2, "timeout_flag": number % 2,
             "timeout_notify_strategy": number % 3, "timeout": 30, "delay_time": 0,
             "task_group_id": GROUP if is_work and number % 4 == 0 else 0, "task_group_priority": 0, **_stamps(),
         }  # fmt: skip

@@ -227,6 +227,59 @@ def test_datasets_start_what_waits_for_them() -> None:
     assert [each.dataset for each in found_["d"].spec.triggers] == ["s3://b/o"]
 
 
+@every(
+    ("body", "updates", "todo"),
+    [
+        ("outlet_events[AssetAlias('x')].add(Asset('s3://b/o'), extra={})", ["x", "s3://b/o"], ""),
+        (
+            "outlet_events and outlet_events[AssetAlias('x')].add(Asset('y'))",
+            [],
+            "whether or which dataset",
+        ),
+        ("print(outlet_events)", [], "whether or which dataset"),
+    ],
+)
+def test_an_alias_of_assets_starts_what_waits_for_it(body: str, updates: list[str], todo: str) -> None:
+    found = imported(
+        f"""
+        @task(outlets=[AssetAlias("x")])
+        def add(*, outlet_events):
+            {body}
+        with DAG("source", schedule=None):
+            add()
+        with DAG("d", schedule=AssetAlias("x")):
+            EmptyOperator(task_id="a")
+        """,
+        f"{HEAD}\nfrom airflow.sdk import Asset, AssetAlias, task",
+    )
+    assert "triggers:\n  - dataset: x\n" in found.files["workflows/d.yaml"]
+    text = found.files["workflows/source.yaml"]
+    assert ("    updates:\n" in text, all(f"      - {each}\n" in text for each in updates)) == (bool(updates), True)
+    assert any(todo in each for each in said(found, Grade.TODO)) if todo else not said(found, Grade.TODO)
+    if not todo:
+        exec(compile(documents(found)["source"].spec.tasks[0].params["script"], "add", "exec"), {})
+
+
+def test_a_dag_of_another_class_is_read_and_what_that_adds_is_to_be_done() -> None:
+    found = imported(
+        """
+        with OurDAG("d", schedule_interval="@daily", params=ParamsDict({"n": Param(5, type="integer")})):
+            EmptyOperator(task_id="a")
+        """,
+        f"{HEAD}\nfrom ours import OurDAG\nfrom airflow.sdk.definitions.param import ParamsDict",
+    )
+    assert "  - name: a\n" in found.files["workflows/d.yaml"]
+    assert "  n:\n    type: INTEGER\n" in found.files["workflows/d.yaml"]
+    (sentence,) = said(found, Grade.TODO)
+    assert "what ours.OurDAG makes beside a plain DAG is not known" in sentence
+
+
+def test_a_start_of_a_dag_for_each_of_a_list_is_to_be_done() -> None:
+    found = in_dag("TriggerDagRunOperator.partial(task_id='a', trigger_dag_id='o').expand(conf=[{'n': 1}, {'n': 2}])")
+    (sentence,) = said(found, Grade.TODO, "a")
+    assert "it starts a DAG for each element of a list; write a DYNAMIC" in sentence
+
+
 def test_params_keep_their_types_and_limits() -> None:
     found = in_dag(
         'BashOperator(task_id="a", bash_command="{{ params.n }} {{ dag_run.conf[\'city\'] }} {{ var.value.bucket }}")',
@@ -382,7 +435,7 @@ def test_a_password_is_never_written() -> None:
     ],
 )
 def test_a_template_becomes_a_text(template: str, text: str) -> None:
-    assert Templates(True, "d", {"g.a": "g_a"}.get).text(template) == text
+    assert Templates(True, "d", lambda id_, path: f"${{{id_.replace('.', '_')}.{path}}}").text(template) == text
 
 
 def test_a_date_pattern_without_a_counterpart_is_refused() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+from datetime import UTC, datetime
 from typing import Any
 
 from importers.report import Grade
@@ -11,6 +13,7 @@ from model.logic.switch import SwitchParams, choose
 from tests.every import every
 from tests.importers.exports import said
 from tests.importers.test_airflow import in_dag, tasks
+from tests.importers.test_functions_and_sensors import printed
 
 IMPORTS = """
 from datetime import datetime, time
@@ -74,12 +77,29 @@ def test_a_time_chooses(span: str, now: str, follows: str) -> None:
     assert "interval_start" in str(tasks(found)["a"].local_params)
 
 
-@every(
-    "more", ["use_task_logical_date=False, target_lower=time(8)", "use_task_logical_date=True, target_lower=early()"]
-)
-def test_a_time_that_is_not_that_of_the_run_is_to_be_done(more: str) -> None:
+def test_a_time_that_is_not_known_is_to_be_done() -> None:
+    more = "use_task_logical_date=True, target_lower=early()"
     found = in_dag(f"BranchDateTimeOperator(task_id='a', {more}, {FOLLOW}) {AFTER}", before=IMPORTS)
     assert any("SWITCH" in each or "not known" in each for each in said(found, Grade.TODO))
+
+
+@every(
+    ("operator", "pattern"),
+    [
+        ("BranchDateTimeOperator(task_id='a', target_lower=time(0)", "%H:%M:%S"),
+        ("BranchDateTimeOperator(task_id='a', target_lower=datetime(2026, 1, 1)", "%Y-%m-%d %H:%M:%S"),
+        ("BranchDayOfWeekOperator(task_id='a', week_day={TODAY}", "%A"),
+    ],
+)
+def test_the_clock_chooses_when_the_task_runs(operator: str, pattern: str) -> None:
+    before = datetime.now(UTC).strftime(pattern)
+    text = f"{operator.replace('TODAY', repr(before))}, {FOLLOW}) {AFTER}"
+    found = in_dag(text, before=f"{IMPORTS}from airflow.operators.weekday import BranchDayOfWeekOperator")
+    assert not said(found, Grade.TODO)
+    ran = subprocess.run(["bash", "-c", tasks(found)["a"].params["script"]], capture_output=True, text=True, check=True)
+    now = ran.stdout.strip().removeprefix("#{setValue(now=").removesuffix(")}")
+    assert before <= now <= datetime.now(UTC).strftime(pattern)
+    assert chosen(found, "a_switch", {"a.now": now}) == ("yes",)
 
 
 def test_a_person_approves_or_what_comes_later_is_skipped() -> None:
@@ -131,6 +151,28 @@ def test_a_person_gives_values() -> None:
     assert (form["rows"].type, form["rows"].value, form["rows"].min) == ("INTEGER", "3", "1")
     assert not tasks(found)["a"].local_params
     assert tasks(found)["b"].params["form"]["chosen"]["enum"] == ["x", "y"]
+
+
+def test_an_answer_reaches_templates_and_functions() -> None:
+    found = in_dag(
+        """
+        @task
+        def show(answer, way):
+            print(answer["params_input"], answer["chosen_options"], answer["responded_by_user"]["id"], way)
+        a = HITLEntryOperator(task_id="a", subject="?", params={"rows": Param(3, type="integer"), "note": "x"})
+        b = HITLOperator(task_id="b", subject="Which?", options=["x", "y"])
+        BashOperator(task_id="c", bash_command="echo {{ ti.xcom_pull(task_ids='a')['params_input']['rows'] }}"
+                     " {{ ti.xcom_pull('b')['chosen_options'][0] }}")
+        show(a.output, b.output["chosen_options"][0])
+        """,
+        before=f"{IMPORTS}from airflow.sdk import Param, task",
+    )
+    assert not said(found, Grade.TODO)
+    assert tasks(found)["c"].params["script"] == "echo ${a.rows} ${b.chosen}\n"
+    script = tasks(found)["show"].params["script"]
+    for name, value in {"a.rows": "4", "a.note": "5", "a.answered_by": "ada", "b.chosen": "y"}.items():
+        script = script.replace(f"${{{name}}}", value)
+    assert printed(script) == ["{'rows': 4, 'note': '5'} ['OK'] ada y"]
 
 
 @every("given", ["options=['x'], multiple=True", "options=ways()"])

@@ -230,3 +230,11 @@ def test_names_that_version_1_writes_beside_ids_are_used() -> None:
     assert not said(found, Grade.LOST)
     assert '"12": ""  # "upstream" there; task "a" of "daily"' in found.files["catalog.yaml"]
     assert "alert_group: ops\n" in found.files["workflows/daily.yaml"]
+
+
+def test_a_script_for_python_2_is_to_be_done() -> None:
+    scripts = ["print ${day}", "print(${day})", "exec 'x'", "echo ${day}"]
+    found = imported(export(*(task(f"t{place}", "PYTHON", {"rawScript": each}) for place, each in enumerate(scripts))))
+    assert [bool(said(found, Grade.TODO, f"t{place}")) for place in range(4)] == [True, False, True, True]
+    (sentence,) = said(found, Grade.TODO, "t0")
+    assert sentence.startswith("line 1: it is no Python 3 (Missing parentheses in call to 'print'")

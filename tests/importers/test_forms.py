@@ -103,9 +103,15 @@ def test_a_look_alike_is_named_as_such_and_read_only_leniently() -> None:
     (sentence,) = said(strict, Grade.TODO)
     assert sentence.startswith("it is no export of DolphinScheduler")
     assert "--lenient" in sentence
+    assert not said(strict, Grade.LOST), "one sentence for the whole file"
     lenient = imported(written, lenient=True)
     assert [(each.name, each.after) for each in only(lenient).spec.tasks] == [("first", ()), ("second", ("first",))]
     assert any("no export" in each for each in said(lenient, Grade.CHANGED))
+
+
+def test_a_task_alone_is_named_as_such() -> None:
+    (sentence,) = said(imported([task("a")]), Grade.TODO)
+    assert "its entry 0 is no export of DolphinScheduler: it is a task alone" in sentence
 
 
 @every("given", ["{", "[1", '{"a": 1}', "[]", "name: x\ntasks: []\n", "\x00", "[[[", '["a"]', "a: [b"])

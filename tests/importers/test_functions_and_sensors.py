@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from importers.report import Grade
 from tests.every import every
 from tests.importers.exports import said
-from tests.importers.test_airflow import DAILY, imported, in_dag, tasks
+from tests.importers.test_airflow import DAILY, HEAD, imported, in_dag, tasks
 
 
 def printed(script: str) -> list[str]:
@@ -158,14 +160,75 @@ def test_a_script_has_all_that_changes_what_its_function_reads() -> None:
     ("function", "given", "said_"),
     [
         ("lambda ds, dag=None: print(dag)", "", "it uses dag of Airflow's context"),
-        ("lambda ti: print(ti.try_number)", "", "it uses try_number of its task instance"),
-        ("lambda **context: print(context['ti'].task_id)", "", "it uses task_id of its task instance"),
+        ("lambda ti: print(ti.hostname)", "", "it uses hostname of its task instance"),
+        (
+            "lambda ti: print(ti.xcom_pull(key='rows'))",
+            "",
+            "which result ti.xcom_pull(key='rows') asks for is not known",
+        ),
         ("lambda a, *rest: print(rest)", "op_args=[1, 2]", "it takes more than it names"),
     ],
 )
 def test_what_a_function_would_get_only_there_is_to_be_done(function: str, given: str, said_: str) -> None:
     found = in_dag(f"PythonOperator(task_id='a', python_callable={function}, {given})")
     assert any(said_ in each for each in said(found, Grade.TODO)), said(found, Grade.TODO)
+
+
+def test_a_function_knows_its_task_and_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOAL_ATTEMPT", "2")
+    found = in_dag(
+        "PythonOperator(task_id='a', python_callable=lambda ti: print(ti.dag_id, ti.task_id, ti.try_number))"
+    )
+    assert not said(found, Grade.TODO)
+    assert printed(tasks(found)["a"].params["script"]) == ["d ${system.task.definition.name} 2"]
+
+
+def test_a_result_without_a_task_is_that_of_the_only_one_that_pushes_it() -> None:
+    found = in_dag(
+        """
+        a = PythonOperator(task_id="a", python_callable=lambda ti: ti.xcom_push(key="rows", value=3))
+        a >> PythonOperator(task_id="b", python_callable=lambda ti: print(ti.xcom_pull(key="rows")))
+        """
+    )
+    assert not said(found, Grade.TODO)
+    script = tasks(found)["b"].params["script"]
+    assert printed(script.replace("${a.rows_json}", "3")) == ["3"]
+
+
+def test_what_is_in_other_files_is_imported_by_the_script_or_to_be_done() -> None:
+    found = in_dag(
+        """
+        PythonOperator(task_id="a", python_callable=Loader.load)
+        PostgresOperator(task_id="b", sql=Queries.users, postgres_conn_id="w", queue=queue_of())
+        PythonOperator(task_id="c", python_callable=print_all, op_args=[Queries.users])
+        """,
+        before="from airflow.operators.postgres import PostgresOperator\nfrom others import Loader, Queries, print_all",
+    )
+    text = found.files["workflows/d.yaml"]
+    assert "from others import Loader\n\n        Loader.load()\n" in text and "worker_group" not in text
+    assert not said(found, Grade.TODO, "a")
+    assert any("sql = others.Queries.users is in another file" in each for each in said(found, Grade.TODO, "b"))
+    assert any("others.Queries.users is in another file" in each for each in said(found, Grade.TODO, "c"))
+
+
+@every(
+    ("given", "task", "said_"),
+    [
+        ("default_args=cfg.ARGS", "", "default_args cfg.ARGS are not known"),
+        ("max_active_runs=cfg.RUNS", "", "cfg.RUNS is not known; write max_active"),
+        ("schedule=cfg.WHEN", "", "its schedule cfg.WHEN is not known"),
+        ("schedule=None, params=cfg.PARAMS", "", "its params cfg.PARAMS are not known"),
+        ("schedule=None", "pool=cfg.POOL, queue=cfg.QUEUE, retries=cfg.TIMES", "pool = cfg.POOL is in another file"),
+    ],
+)
+def test_no_value_of_another_file_is_lost(given: str, task: str, said_: str) -> None:
+    body = f"""
+    with DAG("d", {given}):
+        BashOperator(task_id="a", bash_command="date", {task})
+    """
+    found = imported(body, f"import cfg\n{HEAD}")
+    assert any(said_ in each for each in said(found, Grade.TODO)), said(found, Grade.TODO)
+    assert not any("Shoal refuses it" in each for each in said(found, Grade.TODO))
 
 
 def test_a_list_that_a_loop_of_tasks_fills_is_to_be_done() -> None:
@@ -218,7 +281,7 @@ def test_a_sensor_that_skips_itself_is_to_be_done() -> None:
 def test_requirements_of_a_virtual_environment_are_those_of_its_task(given: str, kept: list[str] | None) -> None:
     found = in_dag(f"PythonVirtualenvOperator(task_id='a', python_callable=lambda: 1, requirements={given})")
     if kept is None:
-        assert said(found, Grade.TODO) == ["write requirements, as names of packages: ['-r x.txt']"]
+        assert said(found, Grade.TODO) == ["line 22: write requirements, as names of packages: ['-r x.txt']"]
     else:
         assert tasks(found)["a"].params["requirements"] == kept
 

@@ -76,13 +76,14 @@ def stored_shoal(database_url: str, tmp_path: Path) -> Iterator[Shoal]:
 
 
 @contextmanager
-def served(cluster: Cluster, url: str) -> Iterator[Shoal]:
-    """An API beside a cluster."""
-    command, environment = [sys.executable, "-m", "tests.api.process", url], {**os.environ, **cluster.environment}
+def served(cluster: Cluster, url: str, module: str = "tests.api.process", *more: str) -> Iterator[Shoal]:
+    """An API beside a cluster; `module` serves it, with more arguments."""
+    command, environment = [sys.executable, "-m", module, url, *more], {**os.environ, **cluster.environment}
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=environment) as api:
         try:
             assert api.stdout is not None
-            yield Shoal(cluster, api.stdout.readline().strip(), asyncio.run(_token(url)))
+            address, account = api.stdout.readline().strip(), "tester" + "".join(str(len(each)) for each in more)
+            yield Shoal(cluster, address, asyncio.run(_token(url, account)))
         finally:
             api.terminate()
 
@@ -93,11 +94,11 @@ async def _begin(cluster: Cluster, groups: list[str]) -> None:
         await cluster.worker(SHOAL_WORKER__GROUPS=group)
 
 
-async def _token(url: str) -> str:
+async def _token(url: str, name: str) -> str:
     database = Database(url, application_name="shoal-test", connections_max=1)
     token = make(os.urandom(RANDOM_BYTES))
     async with database.writing() as connection:
-        account = await accounts.insert(connection, "tester", True)
+        account = await accounts.insert(connection, name, True)
         made = NewToken("sdk", token.hash, frozenset({Scope.ADMIN}), None, timedelta(days=1))
         await tokens.insert(connection, account.id, made)
     await database.close()

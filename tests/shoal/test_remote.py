@@ -10,12 +10,13 @@ from contextlib import asynccontextmanager
 import pytest
 
 from model.accounts.rights import Scope
-from model.errors import ShoalError, Unavailable, Unknown
+from model.errors import Refused, ShoalError, Unavailable, Unknown
 from service.accounts.own_tokens import NewToken, make_token
 from service.cluster.clock import read_clock
-from service.error_codes import UNAVAILABLE, UNEXPECTED, Kind
+from service.error_codes import NO_SUCH_ADDRESS, UNAVAILABLE, UNEXPECTED, Kind
 from shoal.cli import exit_codes
 from shoal.clients.remote import RemoteClient
+from shoal.version import shoal_version
 from tests.servers.child import free_port
 
 Answering = Callable[[int], Awaitable[bytes | None]]
@@ -111,3 +112,24 @@ async def test_an_error_of_shoal_has_the_exit_code_that_it_has_on_the_database()
         with pytest.raises(ShoalError) as raised:
             await client.ask(read_clock)
     assert (exit_codes.of_error(raised.value), server.asked) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        (answer_of(200, b'{"now": "soon", "more": 1}'), "its answer cannot be read: now: "),
+        (problem_of(NO_SUCH_ADDRESS), "what is wrong"),
+    ],
+    ids=["answer", "address"],
+)
+async def test_a_server_of_another_release_is_named_with_both_versions(first: bytes, said: str) -> None:
+    answers = [first, answer_of(200, b'{"version": "9.0.0", "more": 1}')]
+
+    async def answer(number: int) -> bytes | None:
+        return answers[number - 1]
+
+    async with server_that(answer) as server, RemoteClient(server.url, "t") as client:
+        with pytest.raises(Refused) as error:
+            await client.ask(read_clock)
+    assert said in str(error.value)
+    assert str(error.value).endswith(f"of version 9.0.0, and this shoal of {shoal_version()}: use one of that")
