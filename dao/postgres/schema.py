@@ -170,8 +170,8 @@ async def plan(database: Database, folder: Traversable | None = None) -> Planned
     return Planned(version, scripts.version, missing, tuple(living) if must_stop else ())
 
 
-async def check(database: Database, folder: Traversable | None = None) -> None:
-    """Return if the schema is one that this program works with: its own, or a newer one that older nodes bear.
+async def check(database: Database, folder: Traversable | None = None) -> int:
+    """The version of the schema, if this program works with it: its own, or a newer one that older nodes bear.
 
     They bear it when they start as well: during an upgrade a machine may boot that has not had its turn yet.
 
@@ -201,6 +201,7 @@ async def check(database: Database, folder: Traversable | None = None) -> None:
         )
     if not all(row.old_nodes_may_run for row in applied if row.version > scripts.version):
         raise TooNew(_too_new(applied[-1], scripts))
+    return applied[-1].version
 
 
 def _elsewhere(database: Database, found: Row[tuple[str, str, bool]]) -> str:

@@ -245,7 +245,7 @@ async def test_a_newer_schema_that_older_nodes_bear_is_one_to_start_with(databas
     await Scene(database).sql(
         "INSERT INTO schema_version (version, name, old_nodes_may_run) VALUES (99, 'borne', true)"
     )
-    await schema.check(database)
+    assert await schema.check(database) == 99
 
 
 @pytest.mark.parametrize(
