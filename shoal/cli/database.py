@@ -219,6 +219,8 @@ async def restored(
         Column("WORKFLOW", [plain(run.workflow) for run in shown]),
         Column("STATE", [output.state(run.state) for run in shown]),
     )
+    if hold:
+        output.say("Let them go on when masters run: shoal runs resume --all")
 
 
 def _notice_fields(notice: went_back.Notice) -> dict[str, object]:

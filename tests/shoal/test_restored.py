@@ -75,6 +75,7 @@ async def test_no_worker_that_comes_before_a_master_begins_what_was_queued(
     await scene.sql("UPDATE node_beat SET beaten_at = beaten_at - interval '1 hour'")
     answer = await CommandLine.at(database_url)("db", "restored", fate)
     assert answer.code == 0, answer.err
+    assert ("shoal runs resume --all" in answer.out) == (fate == "--hold")
     assert await scene.claim(await scene.worker()) == []
     assert await scene.states() == {1: end}
     assert await scene.sql("SELECT state FROM task_event WHERE task_code = 1") == [end]
