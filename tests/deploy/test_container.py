@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from ruamel.yaml import YAML
 from sqlalchemy import make_url
@@ -68,6 +69,14 @@ def test_the_image_runs_the_program_as_nobody_special(monkeypatch: pytest.Monkey
     assert str(load_settings().folder) == last["VOLUME"] == last["WORKDIR"]
     exposed = {str(load_settings().api.port), str(load_settings().metrics.port)}
     assert exposed == set(last["EXPOSE"].split())
+
+
+@pytest.mark.soak
+def test_compose_fits_its_schema() -> None:
+    schema = json.loads((ROOT / "build" / "helm" / "compose-spec.json").read_text("utf-8"))
+    assert not list(jsonschema_rs.validator_for(schema).iter_errors(COMPOSE))
+    wrong = {**COMPOSE, "services": {**SERVICES, "api": {**SERVICES["api"], "commands": []}}}
+    assert len(list(jsonschema_rs.validator_for(schema).iter_errors(wrong))) == 1
 
 
 def test_what_a_service_needs_is_a_service() -> None:
