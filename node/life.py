@@ -220,7 +220,7 @@ class Life:
             log.error("outdated", why=str(newer), so="drains, leaves and ends; install a newer Shoal, and start it")
             self.on_outdated()
         else:
-            log.warning("schema_is_newer", why=str(newer), so="continues; its next start needs a newer Shoal")
+            log.warning("schema_is_newer", why=str(newer), so="continues, and may be started again")
 
     async def refresh_living(self) -> None:
         """Read which nodes live, without a beat."""

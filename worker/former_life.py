@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+import structlog
+
 from dao.cluster import went_back
 from dao.cluster.nodes import Me
 from dao.cluster.went_back import LastGiven, Place
@@ -13,6 +15,10 @@ from dao.postgres.database import Database
 from dao.postgres.pool import AsyncConnection
 from model.ids import Epoch
 from model.logs.name import LogName
+
+log = structlog.get_logger()
+
+SHOWN_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +71,12 @@ async def why_back(
         runs = {each.task_instance_id: each.workflow_instance_id for each in logged}
         return await went_back.why_given_again(connection, before.epoch, before.incarnation, runs)
     return None
+
+
+async def tell_gone(database: Database, logged: Sequence[LogName]) -> None:
+    """Log which attempts of the folder the restore took away that was since its last life."""
+    async with database.reading() as connection:
+        gone = await went_back.gone(connection, [each.task_instance_id for each in logged])
+    if gone:
+        so = "they are not in the restored database, and their tasks may run again with the same key"
+        log.warning("attempts_gone", count=len(gone), first=gone[:SHOWN_MAX], so=so)

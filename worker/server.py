@@ -48,7 +48,7 @@ from worker.claims.writer import Writer
 from worker.ears import ears_of
 from worker.files.file_cache import FileCache
 from worker.folder import WorkerFolder
-from worker.former_life import FormerLife, last_given, why_back
+from worker.former_life import FormerLife, last_given, tell_gone, why_back
 from worker.launcher.client import Launcher
 from worker.logs.copy_parts import Copying
 from worker.logs.disk_deletion import delete_old_logs
@@ -258,6 +258,8 @@ class Worker:
             known = Known(attempts=[each.task_instance_id for each in logged])
             of_folder = partial(why_back, me=life.me, before=before, given=given, logged=logged)
             why = await life.stop_all_if(of_folder, known)
+            if why is None and life.began.restored_s > before.began.at_s:
+                await tell_gone(life.database, logged)
         if why is None:
             now = FormerLife(life.me.epoch, life.me.incarnation, life.began)
             await in_thread(folder.begin_life, recorded.mark, now)

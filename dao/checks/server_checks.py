@@ -52,6 +52,13 @@ _SESSIONS_LEFT_OPEN = finding(r"""
     JOIN node n ON n.id = substring(a.application_name FROM '^shoal-[a-z]+-(\d{1,18})$')::bigint
     WHERE a.datname = current_database() AND n.ended_at < clock_timestamp() - interval '10 s'
 """)
+_COMMITS_WAIT = finding("""
+    SELECT format('session %s (%s) has waited since %s for a standby of synchronous_standby_names = %L', pid,
+                  application_name, date_trunc('second', query_start), current_setting('synchronous_standby_names'))
+           AS what
+    FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query_start < clock_timestamp() - interval '5 s'
+    ORDER BY query_start
+""")
 _GUARDS_MISSING = finding("""
     SELECT format('index %s is missing, or was not finished', w.name) AS what
     FROM unnest(CAST(:indexes AS text[])) AS w (name)
@@ -73,6 +80,12 @@ SESSIONS = Check(
     "no session sits in a transaction, none is that of a dead node",
     "End it: SELECT pg_terminate_backend(PID); while it sits there, tables bloat and others wait for its locks.",
     _SESSIONS_LEFT_OPEN,
+)
+STANDBY = Check(
+    "synchronous_standby",
+    "no commit waits for a standby",
+    "Start that standby, or take it out of the setting and reload: until then no beat is answered, no run goes on.",
+    _COMMITS_WAIT,
 )
 GUARDS = Check(
     "guards_stand",

@@ -129,6 +129,13 @@ _GIVEN_AGAIN = text("""
             WHERE t.workflow_instance_id <> k.run
                OR t.looks IS NULL AND coalesce(t.worker_id > :epoch, true)) AS attempt
 """)
+# What is deleted later has others after it, of the same step: `begin_anew` goes on in another.
+_GONE = text("""
+    SELECT DISTINCT k.id FROM unnest(CAST(:attempts AS bigint[])) AS k (id)
+    WHERE NOT EXISTS (SELECT FROM task_instance t                                           -- index: task_instance_pkey
+                      WHERE t.id >= k.id AND t.id < (k.id / :step + 1) * :step)
+    ORDER BY k.id
+""")
 _NOTICES = text("""
     SELECT w.noticed_at, w.node, w.why,                      -- a restore may have gone on when a node looked
            ARRAY(SELECT k.id FROM unnest(w.runs) AS k (id)
@@ -212,6 +219,12 @@ async def why_given_again(
     if row.attempt is not None:
         return f"the worker's folder has the log of attempt {row.attempt}, and another ran it"
     return None
+
+
+async def gone(connection: AsyncConnection, attempts: Sequence[TaskInstanceId]) -> list[TaskInstanceId]:
+    """Those that a restore took away, of attempts that have logs."""
+    values = {"attempts": list(attempts), "step": ID_STEP}
+    return [TaskInstanceId(id_) for (id_,) in (await connection.execute(_GONE, values)).all()]
 
 
 async def record(connection: AsyncConnection, me: Me, why: str, known: Known) -> Known:

@@ -77,7 +77,7 @@ _ELSEWHERE = text("""
     ORDER BY is_open LIMIT 1
 """)
 _HOME = text("SELECT current_setting('server_encoding'), current_schema(), current_setting('search_path')")
-_APPLIED = text("SELECT version, name, checksum, program FROM schema_version ORDER BY version")
+_APPLIED = text("SELECT version, name, checksum, program, old_nodes_may_run FROM schema_version ORDER BY version")
 _RECORD = text("""
     INSERT INTO schema_version (version, name, checksum, program, old_nodes_may_run)
     VALUES (:version, :name, :checksum, :program, :may_run)
@@ -94,6 +94,7 @@ class _Applied:
     name: str
     checksum: str | None
     program: str | None
+    old_nodes_may_run: bool
 
 
 async def upgrade(
@@ -170,12 +171,14 @@ async def plan(database: Database, folder: Traversable | None = None) -> Planned
     return Planned(version, scripts.version, missing, tuple(living) if must_stop else ())
 
 
-async def check(database: Database, folder: Traversable | None = None) -> None:
-    """Return if the schema is the one that this program works with.
+async def check(database: Database, folder: Traversable | None = None) -> int:
+    """The version of the schema, if this program works with it: its own, or a newer one that older nodes bear.
+
+    They bear it when they start as well: during an upgrade a machine may boot that has not had its turn yet.
 
     Raises:
         Refused: it is missing or older; the message says what to do.
-        TooNew: it is newer.
+        TooNew: it is newer, and this program must not use it.
         Denied: the database's user may not read it.
         Unavailable: the database does not answer.
     """
@@ -197,8 +200,9 @@ async def check(database: Database, folder: Traversable | None = None) -> None:
             f"the database has schema version {applied[-1].version}, this program needs {scripts.version}; "
             f"run `shoal db upgrade`"
         )
-    if applied[-1].version > scripts.version:
+    if not all(row.old_nodes_may_run for row in applied if row.version > scripts.version):
         raise TooNew(_too_new(applied[-1], scripts))
+    return applied[-1].version
 
 
 def _elsewhere(database: Database, found: Row) -> str:

@@ -1,4 +1,5 @@
 """Attempts that return to the queue: timers that are due, and tasks that a worker claimed but certainly did not start.
+After a restore, those that stand there are looked at again.
 
 A halt of their run applies to them. A pause or stop locks the open tasks of its run before it reads them
 (`task_instances.halt`), and attempts that return are locked before this statement reads the run. So the later of the
@@ -14,7 +15,7 @@ from dao.postgres.notify import EVENT, POOL, changed, notify
 from dao.postgres.sql import text
 from model.changes import Changes
 from model.choices import Priority
-from model.ids import Epoch, TaskInstanceId
+from model.ids import Epoch, TaskInstanceId, WorkflowInstanceId
 from model.runs.queue_places import QueuedAttempt
 
 # The tasks of a run that is missing or has ended are ended. By a scalar subquery, so that a task without a run is ended
@@ -52,6 +53,18 @@ _PUT_BACK = text("""
                 THEN (SELECT i.master_id FROM workflow_instance i WHERE i.id = p.workflow_instance_id) END AS owner
     FROM put p
 """)
+
+_QUEUED = text("""
+    SELECT id FROM task_instance
+    WHERE workflow_instance_id = ANY(CAST(:runs AS bigint[])) AND coalesce(state = 'QUEUED', false)
+    ORDER BY id FOR NO KEY UPDATE                                                   -- index: task_instance_attempt
+""")
+
+
+async def take_out(connection: FencedTransaction, runs: Sequence[WorkflowInstanceId]) -> None:
+    """End what is queued of halted runs that nobody drives now: a worker may join before their next owner does."""
+    queued = (await connection.execute(_QUEUED, {"runs": list(runs)})).scalars()
+    await put_back(connection, [TaskInstanceId(id_) for id_ in queued])
 
 
 async def put_back(connection: FencedTransaction, ids: Sequence[TaskInstanceId]) -> list[QueuedAttempt]:

@@ -13,7 +13,7 @@ from dao.checks import server_checks
 from dao.checks.server_checks import Server
 from dao.cluster import cluster, node_listings
 from dao.cluster.node_rows import NodeRow
-from dao.postgres import schema, schema_scripts
+from dao.postgres import schema
 from dao.postgres.database import Database, database_time
 from model.cluster.timing import Timing
 from model.errors import Refused, ShoalError
@@ -51,14 +51,14 @@ async def examine(
         return
     yield database_result(server, database.shown, took_s)
     try:
-        await schema.check(database)
+        version = await schema.check(database)
     except Refused as error:
         yield result_of("schema", SCHEMA_CONDITION, [str(error)], "Fix what it says, then ask again")
         return
     except ShoalError as error:
         yield unknown("schema", SCHEMA_CONDITION, error)
         return
-    yield passed("schema", SCHEMA_CONDITION, f"version {schema_scripts.read_scripts().version}")
+    yield passed("schema", SCHEMA_CONDITION, f"version {version}")
     async for result in of_the_server(database, server):
         yield result
     yield clock_result((its_time - asked_at).total_seconds() - took_s / 2)

@@ -75,5 +75,6 @@ async def of_the_server(database: Database, server: Server) -> AsyncIterator[Res
         yield result_of("durability", condition, faults, "Switch it on in postgresql.conf, and reload.")
     except ShoalError as error:
         yield unknown("durability", condition, error)
-    for check, values in ((server_checks.GUARDS, server_checks.guards()), (server_checks.SESSIONS, {})):
-        yield await checked(database, check, values)
+    yield await checked(database, server_checks.STANDBY, {})
+    yield await checked(database, server_checks.GUARDS, server_checks.guards())
+    yield await checked(database, server_checks.SESSIONS, {})

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from dao.cluster import cluster, node_listings, went_back
-from dao.postgres import address, schema, schema_scripts
+from dao.postgres import address, schema
 from dao.postgres import roles as dao_roles
 from model.cluster import timing as times_of_nodes
 from model.errors import Denied, InvalidSettings, Refused, Unavailable
@@ -91,11 +91,11 @@ async def wait(
 
 
 async def check(call: Invocation) -> None:
-    """Check that the database can be reached and has the schema that this program needs."""
-    async with call.reading() as reading:
-        version, shown = schema_scripts.read_scripts().version, reading.database.shown
-    said = f"The database {shown} has schema version {version}, as this program needs."
-    output.print_result(call, {"database": shown, "schema_version": version}, said)
+    """Check that the database can be reached and has a schema that this program works with."""
+    async with call.database() as database:
+        version = await schema.check(database)
+    said = f"The database {database.shown} has schema version {version}, and this program works with it."
+    output.print_result(call, {"database": database.shown, "schema_version": version}, said)
 
 
 async def psql(
@@ -219,6 +219,8 @@ async def restored(
         Column("WORKFLOW", [plain(run.workflow) for run in shown]),
         Column("STATE", [output.state(run.state) for run in shown]),
     )
+    if hold:
+        output.say("Let them go on when masters run: shoal runs resume --all")
 
 
 def _notice_fields(notice: went_back.Notice) -> dict[str, object]:

@@ -227,9 +227,17 @@ class RemoteClient:
 
     def _away(self, error: httpx.HTTPError) -> _Away:
         never_sent = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
+        cure = "; SSL_CERT_FILE names a file with its CA" if _is_distrust(error) else ""
         return _Away(
-            f"the server {self._server} does not answer: {error or type(error).__name__}", never_sent=never_sent
+            f"the server {self._server} does not answer: {error or type(error).__name__}{cure}", never_sent=never_sent
         )
+
+
+def _is_distrust(error: BaseException | None) -> bool:
+    """Whether it comes of a certificate that no CA of this machine vouches for."""
+    while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _fields(model: BaseModel) -> dict[str, Any]:

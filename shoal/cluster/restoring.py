@@ -11,6 +11,7 @@ from dao.commands import error_commands
 from dao.postgres.database import Database, FencedTransaction
 from dao.runs import control
 from dao.runs.control import Unfinished
+from dao.tasks import requeue
 from model.errors import Refused
 from model.runs.states import WorkflowState
 from shoal.cluster.registry_move import may_live
@@ -62,3 +63,4 @@ async def _halt(connection: FencedTransaction, runs: Sequence[Unfinished], halt:
         await control.end_waiting(connection, waiting)
     if asked:
         await control.ask_halt(connection, asked)
+    await requeue.take_out(connection, [run.id for run in runs])

@@ -80,6 +80,10 @@ async def test_nodes_that_may_live_with_a_new_schema_say_so_once_and_go_on(clust
     nodes = [await cluster.master(), await cluster.worker()]
     await upgrade("-- old nodes: may run\nALTER TABLE command ADD COLUMN what_is_new int;")
     await eventually(lambda: all(node.events("schema_is_newer") for node in nodes), within_s=20)
+    nodes.pop(0).kill()
+    nodes.append(await cluster.master())  # a machine that boots before its turn
+    await eventually(lambda: nodes[-1].events("schema_is_newer"), within_s=20)
+    assert "NORMAL" in cluster.shoal("master", "list")
     cluster.start(1, 10)
     await cluster.all_ends()
     assert cluster.one("SELECT count(*) FROM workflow_instance WHERE state = 'SUCCESS'") == 10

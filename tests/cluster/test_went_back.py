@@ -126,6 +126,30 @@ async def test_a_worker_that_starts_on_a_restored_dump_has_logs_of_attempts_to_c
         await cluster.all_ends()
 
 
+async def test_a_worker_that_starts_after_a_person_has_looked_names_what_the_restore_took_away(
+    server: PostgresServer, tmp_path: Path
+) -> None:
+    with cluster_at(server.url("shoal"), tmp_path) as cluster:
+        shoal, folder = CommandLine.at(server.url("shoal")), {"SHOAL_WORKER__FOLDER": str(tmp_path / "worker")}
+        nodes = [await cluster.master(), await cluster.worker(**folder)]
+        cluster.start(7, 2)
+        await cluster.all_ends()
+        dump(server, tmp_path / "dump")
+        cluster.start(7, 3)
+        await cluster.all_ends()
+        lost = [id_ for (id_,) in cluster.rows("SELECT id FROM task_instance ORDER BY id DESC LIMIT 3")]
+        for node in nodes:
+            node.kill()
+        restore(server, tmp_path / "dump")
+        assert (await shoal("db", "restored")).code == 0
+        worker = await cluster.worker(**folder)
+        [said] = worker.events("attempts_gone")
+        assert (said["count"], said["first"]) == (3, sorted(lost))
+        worker.kill()
+        again = await cluster.worker(**folder)
+        assert again.events("attempts_gone") == []
+
+
 @pytest.mark.parametrize(
     ("is_restarted", "why"),
     [(False, "%the log of attempt %, and another ran it"), (True, "%knows epoch %, and another has it")],

@@ -241,6 +241,13 @@ async def test_an_older_schema_is_told_with_its_cure(database: Database, folder:
         await schema.check(database, folder)
 
 
+async def test_a_newer_schema_that_older_nodes_bear_is_one_to_start_with(database: Database) -> None:
+    await Scene(database).sql(
+        "INSERT INTO schema_version (version, name, old_nodes_may_run) VALUES (99, 'borne', true)"
+    )
+    assert await schema.check(database) == 99
+
+
 @pytest.mark.parametrize(
     ("program", "cure"),
     [
@@ -251,6 +258,9 @@ async def test_an_older_schema_is_told_with_its_cure(database: Database, folder:
 )
 async def test_a_newer_schema_is_told_with_its_cure(database: Database, program: str, cure: str) -> None:
     await Scene(database).sql(f"INSERT INTO schema_version (version, name, program) VALUES (99, 'future', {program})")
+    await Scene(database).sql(
+        "INSERT INTO schema_version (version, name, old_nodes_may_run) VALUES (98, 'borne', true)"
+    )
     for ask in (schema.check, schema.upgrade):
         with pytest.raises(Refused, match=f"has schema version 99, this program knows only {NOW}; {cure}"):
             await ask(database)

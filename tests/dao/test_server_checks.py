@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import psycopg
 import pytest
 from sqlalchemy import make_url
 
 from dao.checks import server_checks, table_checks
-from dao.checks.server_checks import GUARDS, SESSIONS, guards
+from dao.checks.server_checks import GUARDS, SESSIONS, STANDBY, guards
 from dao.checks.table_checks import Check, Finds
 from dao.cluster.nodes import application_name
 from dao.postgres.database import Database
@@ -79,6 +81,34 @@ async def test_a_session_that_sits_in_a_transaction_is_found(scene: Scene, datab
         found = await find(scene, SESSIONS)
     assert found.count == 1
     assert "(a person) is idle in transaction since " in found.shown[0]
+
+
+async def test_a_commit_that_waits_for_a_standby_that_is_not_there_is_found() -> None:
+    with PostgresServer(fsync=False) as server:
+        database = Database(server.url("postgres"), application_name="shoal-test")
+        scene = Scene(database)
+        try:
+            with session(server.url("postgres"), "a master") as waiting:
+                assert await find(scene, STANDBY) == Finds(0, [])
+                with server.connect() as by_hand:
+                    by_hand.autocommit = True
+                    by_hand.execute("ALTER SYSTEM SET synchronous_standby_names = 'db2'")
+                    by_hand.execute("SELECT pg_reload_conf()")
+                await eventually(lambda: scene.sql("SHOW synchronous_standby_names"), until=["db2"])
+                waiting.execute("CREATE TABLE written (a int)")
+                async with asyncio.TaskGroup() as tasks:
+                    tasks.create_task(asyncio.to_thread(waiting.commit))
+                    await eventually(lambda: found(scene), within_s=30)
+                    (sentence,) = (await find(scene, STANDBY)).shown
+                    await scene.sql("SELECT pg_cancel_backend(:pid)", pid=waiting.info.backend_pid)
+            assert "(a master) has waited since " in sentence
+            assert "for a standby of synchronous_standby_names = 'db2'" in sentence
+        finally:
+            await database.close()
+
+
+async def found(scene: Scene) -> int:
+    return (await find(scene, STANDBY)).count
 
 
 async def test_a_session_of_a_dead_node_is_found(scene: Scene, database_url: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -10,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from ruamel.yaml import YAML
 from sqlalchemy import make_url
@@ -19,10 +21,12 @@ from tests.cluster.cluster import TIMING, Cluster
 from tests.deploy.units import OWN_PROGRAM, ROOT, started
 from tests.eventually import eventually
 from tests.servers.notify_socket import notify_socket
+from tests.servers.prometheus import promtool
 from tests.servers.warm import run_verb
 
 FOLDER = ROOT / "deploy" / "container"
-SERVICES: dict[str, Any] = YAML(typ="safe").load(FOLDER / "compose.yaml")["services"]
+COMPOSE: dict[str, Any] = YAML(typ="safe").load(FOLDER / "compose.yaml")
+SERVICES: dict[str, Any] = COMPOSE["services"]
 ROLES = ("master", "worker", "api", "alert")
 PROBE = re.compile(r"127\.0\.0\.1:9465")
 
@@ -67,12 +71,58 @@ def test_the_image_runs_the_program_as_nobody_special(monkeypatch: pytest.Monkey
     assert exposed == set(last["EXPOSE"].split())
 
 
+@pytest.mark.soak
+def test_compose_fits_its_schema() -> None:
+    schema = json.loads((ROOT / "build" / "helm" / "compose-spec.json").read_text("utf-8"))
+    assert not list(jsonschema_rs.validator_for(schema).iter_errors(COMPOSE))
+    wrong = {**COMPOSE, "services": {**SERVICES, "api": {**SERVICES["api"], "commands": []}}}
+    assert len(list(jsonschema_rs.validator_for(schema).iter_errors(wrong))) == 1
+
+
 def test_what_a_service_needs_is_a_service() -> None:
     for name, service in SERVICES.items():
         assert set(service.get("depends_on", ())) <= set(SERVICES), name
         if name in ROLES:
             assert service["command"][0] == name
             assert service["init"] is True
+
+
+def content(name: str) -> Any:
+    """A file that compose writes, with the token in place of its variable."""
+    return YAML(typ="safe").load(COMPOSE["configs"][name]["content"].replace("${SHOAL_METRICS_TOKEN:?}", "0" * 16))
+
+
+def mounted(service: str) -> dict[str, Path]:
+    """Paths in a container -> folders of this repository."""
+    pairs = [volume.split(":")[:2] for volume in SERVICES[service]["volumes"] if volume.startswith(".")]
+    return {target: (FOLDER / source).resolve() for source, target in pairs}
+
+
+def test_prometheus_asks_each_role_and_has_the_rules(tmp_path: Path) -> None:
+    settings = content("prometheus")
+    [job] = settings["scrape_configs"]
+    [found] = job["dns_sd_configs"]
+    assert set(found["names"]) == set(ROLES)
+    for role in ROLES:
+        environment = SERVICES[role]["environment"]
+        assert (environment["SHOAL_METRICS__HOST"], environment["SHOAL_METRICS__PORT"]) == (
+            "0.0.0.0",
+            str(found["port"]),
+        )
+        assert environment["SHOAL_METRICS__TOKEN"] == "${SHOAL_METRICS_TOKEN:?}"
+    [(target, rules)] = mounted("prometheus").items()
+    settings["rule_files"] = [each.replace(target, str(rules)) for each in settings["rule_files"]]
+    (tmp_path / "prometheus.yml").write_text(json.dumps(settings))
+    assert " rules found" in promtool("check", "config", str(tmp_path / "prometheus.yml"))
+
+
+def test_grafana_has_the_dashboards_and_prometheus() -> None:
+    [provider] = content("dashboards")["providers"]
+    assert sorted(mounted("grafana")[provider["options"]["path"]].glob("*.json"))
+    [source] = content("datasources")["datasources"]
+    assert (source["type"], source["url"]) == ("prometheus", "http://prometheus:9090")
+    for each in SERVICES["grafana"]["configs"]:
+        assert each["target"] == f"/etc/grafana/provisioning/{each['source']}/shoal.yaml"
 
 
 def test_the_schema_is_made_once_and_again_without_harm(cluster: Cluster) -> None:
@@ -89,9 +139,8 @@ async def test_a_service_becomes_ready_and_stops_in_its_time(role: str, cluster:
         process = started(command, cluster, role, {**environment_of(role, cluster), **told})
         try:
             await eventually(lambda: "STATUS=ready" in supervisor.heard(), within_s=60)
-            [address] = re.findall(
-                r"http://(127\.0\.0\.1:\d+)/metrics", Path(cluster.folder / f"{role}.log").read_text()
-            )
+            [port] = re.findall(r"http://[\d.]+:(\d+)/metrics", Path(cluster.folder / f"{role}.log").read_text())
+            address = f"127.0.0.1:{port}"
             _, _, *words = service["healthcheck"]["test"]
             probe = [sys.executable, *(PROBE.sub(address, word) for word in words)]
             assert any(address in word for word in probe)

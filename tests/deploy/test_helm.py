@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from kubernetes.client import models
 from ruamel.yaml import YAML
@@ -56,8 +57,11 @@ WHOLE: dict[str, Any] = {
 NONE: dict[str, Any] = {**LEAST, "networkPolicy": {"enabled": False}}
 VALUES = {"least": LEAST, "whole": WHOLE, "none": NONE}
 ROLES = ("master", "worker", "api", "alert")
-OF_OTHERS = {"PodMonitor", "ScaledObject"}
-"""Kinds of other programs, whose schemas are theirs."""
+OF_OTHERS = {
+    "PodMonitor": "monitoring.coreos.com_podmonitors.yaml",
+    "ScaledObject": "keda.sh_scaledobjects.yaml",
+}
+"""Kinds of other programs, and the files with their schemas."""
 
 
 def helm(folder: Path, *words: str, values: Mapping[str, Any]) -> str:
@@ -107,6 +111,30 @@ def faults(value: Any, kind: str, where: str) -> list[str]:
     return found
 
 
+def schema_of_others(manifest: Mapping[str, Any]) -> jsonschema_rs.Draft4Validator:
+    """That of its kind and version; a field that the kind does not have is a fault, which Kubernetes would drop."""
+    definition = YAML(typ="safe", pure=True).load((HELM.parent / OF_OTHERS[manifest["kind"]]).read_text("utf-8"))[
+        "spec"
+    ]
+    (schema,) = (
+        each["schema"]["openAPIV3Schema"]
+        for each in definition["versions"]
+        if manifest["apiVersion"] == f"{definition['group']}/{each['name']}"
+    )
+    schema["properties"]["metadata"] = {}
+    return jsonschema_rs.Draft4Validator(closed(schema))
+
+
+def closed(schema: Any) -> Any:
+    """A schema that takes no fields but its own."""
+    if isinstance(schema, list):
+        return [closed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    has_own = isinstance(schema.get("properties"), dict) and schema.get("type") == "object"
+    return {**({"additionalProperties": False} if has_own else {}), **{name: closed(of) for name, of in schema.items()}}
+
+
 @pytest.mark.parametrize("name", VALUES)
 def test_it_has_no_fault_and_fits_the_schemas_of_kubernetes(name: str, tmp_path: Path) -> None:
     helm(tmp_path, "lint", "--strict", str(CHART), values=VALUES[name])
@@ -114,12 +142,14 @@ def test_it_has_no_fault_and_fits_the_schemas_of_kubernetes(name: str, tmp_path:
     seen = set()
     for each in made:
         seen.add(each["kind"])
-        if each["kind"] not in OF_OTHERS:
+        if each["kind"] in OF_OTHERS:
+            assert not list(schema_of_others(each).iter_errors(each))
+        else:
             version = each["apiVersion"].rpartition("/")[2].capitalize()
             assert faults(each, f"{version}{each['kind']}", each["kind"]) == []
     assert {"StatefulSet", "Deployment", "Service", "PodDisruptionBudget", "Job"} <= seen
     assert ("NetworkPolicy" in seen) == (name != "none")
-    assert (seen >= OF_OTHERS) == (name == "whole")
+    assert (seen >= OF_OTHERS.keys()) == (name == "whole")
 
 
 def test_a_manifest_with_a_fault_is_found(tmp_path: Path) -> None:
@@ -127,6 +157,11 @@ def test_a_manifest_with_a_fault_is_found(tmp_path: Path) -> None:
     made["spec"]["template"]["spec"]["containers"][0] |= {"prots": [], "args": "master"}
     del made["spec"]["selector"]
     assert len(faults(made, "V1StatefulSet", "it")) >= 3
+    for each in manifests(tmp_path, WHOLE):
+        if each["kind"] in OF_OTHERS:
+            each["spec"] |= {"prots": []}
+            del each["spec"]["selector" if each["kind"] == "PodMonitor" else "triggers"]
+            assert len(list(schema_of_others(each).iter_errors(each))) == 2
 
 
 @pytest.mark.parametrize(("more", "verb"), [((), "init"), (("--is-upgrade",), "upgrade")])

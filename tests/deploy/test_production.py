@@ -12,6 +12,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -33,7 +34,9 @@ LINES = [
     for block in re.findall(r"(?ms)^```console\n(.*?)^```", PAGE)
     for line in block.splitlines()
 ]
-INSTALL, EDIT = ("python3 -m venv ", "/opt/shoal-", "ln -sfn "), "$EDITOR "
+SQL = re.findall(r"(?ms)^```sql\n(.*?)^```", PAGE)
+RELEASE = f"shoal-{shoal_version()}"
+INSTALL, EDIT = ("tar -xf ", "python3 -m venv ", "/opt/shoal-", "ln -sfn "), "$EDITOR "
 
 
 class Machine:
@@ -53,6 +56,7 @@ class Machine:
         self._cluster, self._supervisor = cluster, supervisor
         self._words = {
             "/etc/shoal": str(self.folder / "etc"),
+            f"{RELEASE}/deploy": str(ROOT / "deploy"),
             PROGRAM: str(OWN_PROGRAM),
             "$(hostname -s)": "alpha",
             "< password": f"< {self.folder / 'password'}",
@@ -77,6 +81,13 @@ class Machine:
             return
         # Of a test server, which may lose what it commits, doctor says so.
         self._run(line, codes=(0, 1) if line.endswith(" doctor") else (0,))
+
+    def give_the_workers(self, password: str, user: str) -> None:
+        """A user of their own, as worker.env has it."""
+        url = make_url(self.url).set(username=user).render_as_string(hide_password=False)
+        variables = {"SHOAL_DATABASE_URL": url, "SHOAL_DATABASE_PASSWORD": password}
+        lines = [f'{name}="{value}"\n' for name, value in variables.items()]
+        (self.folder / "etc" / "worker.env").write_text("".join(lines))
 
     def close(self) -> None:
         """End what has been started."""
@@ -124,10 +135,9 @@ class Machine:
 def machine(cluster: Cluster, postgres_server: PostgresServer) -> Iterator[Machine]:
     """With the database of the page's first block."""
     name = f"production_{secrets.token_hex(4)}"
-    [block] = re.findall(r"(?ms)^```sql\n(.*?)^```", PAGE)
     with postgres_server.connect() as by_hand, notify_socket(cluster.folder / "notify") as supervisor:
         by_hand.autocommit = True
-        for statement in block.replace("shoal", name).split(";")[:2]:
+        for statement in SQL[0].replace("shoal", name).split(";")[:2]:
             by_hand.execute(statement)
         made = Machine(cluster, name, supervisor)
         try:
@@ -136,18 +146,23 @@ def machine(cluster: Cluster, postgres_server: PostgresServer) -> Iterator[Machi
             made.close()
             by_hand.execute(f"DROP DATABASE {name} WITH (FORCE)")
             by_hand.execute(f"DROP ROLE {name}")
+            by_hand.execute(f"DROP ROLE IF EXISTS {name}_2")
 
 
 def test_what_installs_the_program_names_files_of_a_release() -> None:
     installs = [line for line in LINES if line.startswith(INSTALL)]
     assert [line.split()[0] for line in installs] == [
+        "tar",
         "python3",
         f"/opt/shoal-{shoal_version()}/bin/pip",
         f"/opt/shoal-{shoal_version()}/bin/pip",
         "ln",
     ]
-    assert (ROOT / "requirements.lock").exists()
-    assert "-r requirements.lock" in installs[1]
+    assert installs[0] == f"tar -xf {RELEASE}.tar.gz"
+    assert installs[2].endswith(f" -r {RELEASE}/requirements.lock")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    contained = project["tool"]["hatch"]["build"]["targets"]["sdist"]["only-include"]
+    assert {"requirements.lock", "deploy"} <= set(contained)
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("systemd-sysusers") is None, reason="as root, with systemd")
@@ -172,6 +187,16 @@ async def test_the_lines_of_the_page_install_back_up_restore_and_upgrade(
     assert modes == {"shoal.toml": 0o644, "database-password": 0o640, "worker.env": 0o600}
     await machine.type(f"{PROGRAM} workflow apply examples/hello.yaml")
     await machine.type(f"{PROGRAM} run hello --wait --timeout 60s")
+    with postgres_server.connect() as by_hand:
+        by_hand.autocommit = True
+        by_hand.execute(SQL[1].replace("shoal", name))
+        machine.give_the_workers("another-secret", f"{name}_2")
+        for word in ("worker drain", "systemctl restart shoal-worker", "worker undrain"):
+            await machine.type(next(line for line in LINES if word in line))
+        by_hand.execute(f"ALTER ROLE {name} PASSWORD 'a-new-secret'")
+        (machine.folder / "etc" / "database-password").write_text("a-new-secret\n")
+        by_hand.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+        await machine.type(f"{PROGRAM} run hello --wait --timeout 60s")
 
 
 def _edit(machine: Machine) -> None:

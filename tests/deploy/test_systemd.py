@@ -45,6 +45,9 @@ def test_a_unit_says_what_its_process_does(path: Path, tmp_path: Path) -> None:
     assert unit.one("User") in users
     if "worker" in unit.name:
         assert unit.one("Delegate") == "yes"
+        folder = tmp_path / "state" / unit.one("StateDirectory")
+        assert f"HOME={folder}" in unit.all("Environment")
+        assert unit.command[-1] == str(folder)
 
 
 def test_what_holds_a_secret_is_closed_and_its_users_exist() -> None:

@@ -260,7 +260,7 @@ async def test_a_schema_that_is_missing_or_newer_is_said(postgres_server: Postgr
     made, again = await shoal("db", "init"), await shoal("db", "upgrade", "--json")
     assert "ran schema." in made.out
     assert again.json["ran"] == []
-    assert "as this program needs" in (await shoal("db", "check")).out
+    assert "and this program works with it" in (await shoal("db", "check")).out
     with postgres_server.connect("test_cli_schema") as connection:
         connection.execute("INSERT INTO schema_version (version, name, program) VALUES (9999, 'later', '9.9')")
     for verb in ("runs", "master"):

@@ -44,6 +44,7 @@ SILENT = timedelta(seconds=6)
 ALL_CHECKS = (
     *table_checks.BEFORE_REASONS,
     *table_checks.AFTER_REASONS,
+    server_checks.STANDBY,
     server_checks.GUARDS,
     server_checks.SESSIONS,
 )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +20,7 @@ from shoal.cli import exit_codes
 from shoal.clients.remote import RemoteClient
 from shoal.version import shoal_version
 from tests.servers.child import free_port
+from tests.worker.test_log_service import certificate
 
 Answering = Callable[[int], Awaitable[bytes | None]]
 """The answer to the request with this number, from 1; None: the connection is closed without one."""
@@ -34,7 +37,7 @@ class Server:
 
 
 @asynccontextmanager
-async def server_that(answers: Answering) -> AsyncIterator[Server]:
+async def server_that(answers: Answering, tls: ssl.SSLContext | None = None) -> AsyncIterator[Server]:
     """A server on loopback."""
     made = Server()
 
@@ -48,8 +51,8 @@ async def server_that(answers: Answering) -> AsyncIterator[Server]:
             await writer.drain()
         writer.close()
 
-    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
-    made.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+    listening = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
+    made.url = f"http{'s' * (tls is not None)}://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
     async with listening:
         yield made
 
@@ -88,6 +91,25 @@ async def test_it_is_repeated_when_nothing_was_done() -> None:
     async with RemoteClient(f"http://127.0.0.1:{free_port()}", "t", retry_within_s=0.3) as client:
         with pytest.raises(Unavailable, match="does not answer"):
             await client.ask(make_token, 1, NEW)
+
+
+async def test_a_server_whose_certificate_is_not_trusted_is_told_with_the_cure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, key = certificate(tmp_path)
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(file, key)
+
+    async def answers(_number: int) -> bytes:
+        return answer_of(200, NOW)
+
+    async with server_that(answers, tls) as server:
+        async with RemoteClient(server.url, "t", retry_within_s=0.1) as client:
+            with pytest.raises(Unavailable, match=r"verify failed.*; SSL_CERT_FILE names a file with its CA"):
+                await client.ask(read_clock)
+        monkeypatch.setenv("SSL_CERT_FILE", str(file))
+        async with RemoteClient(server.url, "t") as client:
+            assert (await client.ask(read_clock)).now
 
 
 async def test_the_time_for_repetitions_begins_with_the_first_lost_answer() -> None:

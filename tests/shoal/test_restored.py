@@ -65,6 +65,22 @@ async def test_unfinished_runs_are_halted_and_waiting_commands_set_aside(
     assert await scene.sql("SELECT state FROM node") == ["FENCED"]
 
 
+@pytest.mark.parametrize(("fate", "end"), [("--hold", "PAUSE"), ("--drop", "KILL")])
+async def test_no_worker_that_comes_before_a_master_begins_what_was_queued(
+    scene: Scene, database_url: str, fate: str, end: str
+) -> None:
+    me = await scene.master()
+    await scene.queue(await scene.instance(me), 1, master=me)
+    await scene.sql("UPDATE node SET process_boot = 'of another machine'")
+    await scene.sql("UPDATE node_beat SET beaten_at = beaten_at - interval '1 hour'")
+    answer = await CommandLine.at(database_url)("db", "restored", fate)
+    assert answer.code == 0, answer.err
+    assert ("shoal runs resume --all" in answer.out) == (fate == "--hold")
+    assert await scene.claim(await scene.worker()) == []
+    assert await scene.states() == {1: end}
+    assert await scene.sql("SELECT state FROM task_event WHERE task_code = 1") == [end]
+
+
 async def test_what_a_node_missed_is_named_unless_the_restore_brought_it_meanwhile(
     scene: Scene, database_url: str
 ) -> None:

@@ -46,6 +46,7 @@ class KubernetesServer:
     cut_log_after: int | None = None
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     kubeconfig: Path = Path()
+    port: int = 0
 
     def start_container(self) -> None:
         self._set_state({"running": {"startedAt": "2026-01-31T00:00:00Z"}}, "Running")
@@ -167,7 +168,8 @@ class KubernetesServer:
 
     def _refusal(self, request: Request) -> Response | None:
         self.asked.append(f"{request.method} {request.url.path}")
-        if request.headers.get("Authorization") != f"Bearer {TOKEN}":
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        if (scheme.lower(), token) != ("bearer", TOKEN):
             return _status(401, "Unauthorized", "Unauthorized")
         for refusal in self.refusals:
             method, status, message = refusal
@@ -199,8 +201,11 @@ def _missing(name: str) -> Response:
 
 
 @asynccontextmanager
-async def kubernetes_server(folder: Path) -> AsyncIterator[KubernetesServer]:
-    """The server on a free port, and a kubeconfig file that leads to it, until the block ends."""
+async def kubernetes_server(
+    folder: Path, certificate: tuple[Path, Path] | tuple[None, None] = (None, None)
+) -> AsyncIterator[KubernetesServer]:
+    """The server on a free port, over TLS with the files of a certificate and its key, and a kubeconfig file that leads
+    to it, until the block ends."""
     stand_in = KubernetesServer()
     routes = [
         Route(JOBS, stand_in.create, methods=["POST"]),
@@ -210,12 +215,21 @@ async def kubernetes_server(folder: Path) -> AsyncIterator[KubernetesServer]:
         Route(EVENTS, stand_in.list_events, methods=["GET"]),
         Route(PODS + "/{name}/log", stand_in.log, methods=["GET"]),
     ]
-    config = uvicorn.Config(Starlette(routes=routes), port=0, log_level="critical", timeout_graceful_shutdown=1)
-    server = uvicorn.Server(config)
+    own, key = certificate
+    server = uvicorn.Server(
+        uvicorn.Config(
+            Starlette(routes=routes),
+            port=0,
+            log_level="critical",
+            timeout_graceful_shutdown=1,
+            ssl_certfile=own,
+            ssl_keyfile=key,
+        )
+    )
     serving = asyncio.ensure_future(server.serve())
     while not server.started:
         await asyncio.sleep(0.005)
-    port = server.servers[0].sockets[0].getsockname()[1]
+    stand_in.port = port = server.servers[0].sockets[0].getsockname()[1]
     stand_in.kubeconfig = folder / "kubeconfig"
     stand_in.kubeconfig.write_text(
         json.dumps(

@@ -230,7 +230,11 @@ async def _configure(configuration: Configuration, kubeconfig: str | None, kube_
                 kubeconfig, context=kube_context, client_configuration=configuration, persist_config=False
             )
     except config.ConfigException as error:
-        raise Refused(f"kubeconfig: it cannot be used: {one_line(str(error))}") from None
+        why = f"cannot be used: {one_line(str(error))}"
+        if kubeconfig is None:
+            why = f"the service account of this worker's pod {why}; give it one, or name the file of a kubeconfig"
+            raise Refused(why) from None
+        raise Refused(f"kubeconfig: it {why}") from None
     except Exception as error:
         if is_passing(error):
             raise
