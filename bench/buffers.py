@@ -20,7 +20,7 @@ from dao.cluster import gone_nodes, nodes
 from dao.commands import commands, waiting_work
 from dao.postgres.database import Database, FencedTransaction
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.tasks import task_claims, task_events
 from model.choices import Priority
 from model.cluster.low_water import ALL_EVERY_S, FROM_FIRST, GRACE_S, MarkOfQueue, Marks, MarksOfLooks
@@ -41,8 +41,8 @@ class _Read:
     whole_tables: tuple[str, ...] = ()
 
 
-_SAVEPOINT = text("SAVEPOINT explained")
-_UNDONE = text("ROLLBACK TO SAVEPOINT explained")
+_SAVEPOINT = Sql("SAVEPOINT explained")
+_UNDONE = Sql("ROLLBACK TO SAVEPOINT explained")
 
 
 class _Explaining:
@@ -55,7 +55,7 @@ class _Explaining:
 
     async def execute(self, statement: Any, values: Any = None) -> Any:
         await self._connection.execute(_SAVEPOINT)
-        explain = text(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement.text}")
+        explain = Sql(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement.text}")
         found = (await self._connection.execute(explain, values)).scalar_one()
         [said] = found if isinstance(found, list) else json.loads(found)
         top = said["Plan"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from dao.accounts.rows import Account
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.accounts.accounts import sent_name
 from model.errors import Changed, NotFound, Refused
 from model.ids import AccountId
@@ -23,31 +23,31 @@ class Credentials:
 
 
 # Of several that make the first account one at a time: the others then see its account.
-_ONE_AT_A_TIME = text("SELECT pg_advisory_xact_lock(hashtext('shoal first account'))")
-_NONE_YET = text("SELECT NOT EXISTS (SELECT FROM account)")
-_INSERT = text("""
+_ONE_AT_A_TIME = Sql("SELECT pg_advisory_xact_lock(hashtext('shoal first account'))")
+_NONE_YET = Sql("SELECT NOT EXISTS (SELECT FROM account)")
+_INSERT = Sql("""
     INSERT INTO account (name, is_admin, password_hash) VALUES (:name, :is_admin, :password_hash)
     ON CONFLICT (lower(name)) DO NOTHING
     RETURNING id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at, issuer
 """)
-_BY_NAME = text("""
+_BY_NAME = Sql("""
     SELECT id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at, issuer
     FROM account WHERE lower(name) = lower(:name)
 """)
-_BY_ID = text("""
+_BY_ID = Sql("""
     SELECT id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at, issuer
     FROM account WHERE id = :id
 """)
-_LOCK = text("SELECT FROM account WHERE id = :id FOR UPDATE")
+_LOCK = Sql("SELECT FROM account WHERE id = :id FOR UPDATE")
 # Enabled only, so that nothing differs between a disabled account and none.
-_CREDENTIALS = text("""
+_CREDENTIALS = Sql("""
     SELECT id, name, password_hash FROM account WHERE lower(name) = lower(:name) AND disabled_at IS NULL
 """)
-_PAGE = text("""
+_PAGE = Sql("""
     SELECT id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at, issuer
     FROM account WHERE id > :after ORDER BY id LIMIT :limit
 """)
-_CHANGE = text("""
+_CHANGE = Sql("""
     UPDATE account SET
         is_admin = coalesce(CAST(:is_admin AS boolean), is_admin),
         disabled_at = CASE WHEN CAST(:disabled AS boolean) IS NULL THEN disabled_at
@@ -58,17 +58,17 @@ _CHANGE = text("""
     RETURNING id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at, issuer
 """)
 # Of several logins of one identity one at a time: it has an account then, or gets one.
-_ONE_LOGIN = text("SELECT pg_advisory_xact_lock(hashtext('shoal identity ' || CAST(:subject AS text)))")
-_OF_IDENTITY = text("SELECT id FROM account WHERE issuer = :issuer AND subject = :subject")
+_ONE_LOGIN = Sql("SELECT pg_advisory_xact_lock(hashtext('shoal identity ' || CAST(:subject AS text)))")
+_OF_IDENTITY = Sql("SELECT id FROM account WHERE issuer = :issuer AND subject = :subject")
 # Not one that others have the key of: who chooses a name at the provider would be whom it names here.
-_LINK = text("""
+_LINK = Sql("""
     UPDATE account SET issuer = :issuer, subject = :subject, version = version + 1
     WHERE lower(name) = lower(:name) AND password_hash IS NULL AND NOT is_admin AND issuer IS DISTINCT FROM :issuer
     RETURNING id
 """)
-_REHASH = text("UPDATE account SET password_hash = :new WHERE id = :id AND password_hash = :old")
+_REHASH = Sql("UPDATE account SET password_hash = :new WHERE id = :id AND password_hash = :old")
 # Locks them, so that of two that disable the last two admins one sees the other.
-_ADMINS = text("SELECT id FROM account WHERE is_admin AND disabled_at IS NULL ORDER BY id FOR UPDATE")
+_ADMINS = Sql("SELECT id FROM account WHERE is_admin AND disabled_at IS NULL ORDER BY id FOR UPDATE")
 
 
 async def none_yet(connection: AsyncConnection) -> bool:

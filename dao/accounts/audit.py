@@ -10,7 +10,7 @@ from typing import Any
 
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
-from dao.postgres.sql import filtered, text
+from dao.postgres.sql import Sql, filtered
 from model.accounts.audits import ActorKind, Outcome, masked
 from model.ids import AccountId, AuditId
 
@@ -62,7 +62,7 @@ _CONDITIONS = {
     "since": "at >= :since",
     "until": "at < :until",
 }
-_INSERT = text("""
+_INSERT = Sql("""
     INSERT INTO audit (actor_kind, actor, account_id, action, object_kind, object_id, object_name, project, before,
                        after, address, request_id, outcome)
     SELECT actor_kind, actor, account, action, object_kind, object_id, object_name, project, before, after, address,

@@ -7,7 +7,7 @@ from datetime import timedelta
 from dao.accounts.idempotency import KEPT
 from dao.accounts.sessions import IDLE_MAX
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.accounts.login_limits import WINDOW
 
 BATCH_MAX = 1_000
@@ -17,7 +17,7 @@ _OPERATIONS_KEPT = timedelta(days=30)
 # statement_timestamp: an index is searched by a time that does not move.
 _STATEMENTS = [
     (
-        text("""
+        Sql("""
             DELETE FROM login_attempt WHERE id IN (
                 SELECT id FROM login_attempt                    -- index: login_attempt_at
                 WHERE at < statement_timestamp() - CAST(:age AS interval)
@@ -27,7 +27,7 @@ _STATEMENTS = [
         WINDOW,
     ),
     (
-        text("""
+        Sql("""
             DELETE FROM login_link WHERE secret_hash IN (
                 SELECT secret_hash FROM login_link              -- index: login_link_expires
                 WHERE expires_at < statement_timestamp() - CAST(:age AS interval)
@@ -37,7 +37,7 @@ _STATEMENTS = [
         _LINKS_KEPT,
     ),
     (
-        text("""
+        Sql("""
             DELETE FROM login_session WHERE id IN (
                 SELECT id FROM login_session                    -- index: login_session_expires
                 WHERE expires_at < statement_timestamp() - CAST(:age AS interval)
@@ -47,7 +47,7 @@ _STATEMENTS = [
         timedelta(0),
     ),
     (
-        text("""
+        Sql("""
             DELETE FROM login_session WHERE id IN (
                 SELECT id FROM login_session                    -- index: login_session_seen
                 WHERE last_seen_at < statement_timestamp() - CAST(:age AS interval)
@@ -57,7 +57,7 @@ _STATEMENTS = [
         IDLE_MAX,
     ),
     (
-        text("""
+        Sql("""
             DELETE FROM idempotency_key WHERE (actor, key) IN (
                 SELECT actor, key FROM idempotency_key          -- index: idempotency_key_created
                 WHERE created_at < statement_timestamp() - CAST(:age AS interval)
@@ -67,7 +67,7 @@ _STATEMENTS = [
         KEPT,
     ),
     (
-        text("""
+        Sql("""
             DELETE FROM bulk_operation WHERE id IN (
                 SELECT id FROM bulk_operation                   -- index: bulk_operation_ended
                 WHERE ended_at < statement_timestamp() - CAST(:age AS interval)

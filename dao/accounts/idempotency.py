@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.errors import OtherRequest, Refused, StillRunning
 
 KEPT = timedelta(hours=24)
@@ -50,12 +50,12 @@ class KeyedRequest:
 
 # Held until the transaction ends; a second request is refused at once, instead of waiting. A statement apart from the
 # next one, which would otherwise not see what the last holder of the lock has committed.
-_LOCK = text("""
+_LOCK = Sql("""
     SELECT n.actor, n.key, pg_try_advisory_xact_lock(hashtextextended(n.actor || ' ' || n.key, 2)) AS is_free
     FROM unnest(CAST(:actors AS text[]), CAST(:keys AS text[])) AS n (actor, key)
 """)
 # index: idempotency_key_pkey, once for each; with a plain join the planner may read the whole table.
-_FIND = text("""
+_FIND = Sql("""
     SELECT k.*
     FROM unnest(CAST(:actors AS text[]), CAST(:keys AS text[])) AS n (actor, key)
     CROSS JOIN LATERAL (
@@ -65,7 +65,7 @@ _FIND = text("""
     ) k
 """)
 # It replaces a key that has expired and was not deleted yet.
-_PUT = text("""
+_PUT = Sql("""
     INSERT INTO idempotency_key (actor, key, request_hash, status, headers, body)
     SELECT actor, key, request_hash, status, headers, body
     FROM unnest(CAST(:actor AS text[]), CAST(:key AS text[]), CAST(:request_hash AS bytea[]),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dao.accounts.sessions import IDLE_MAX
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.accounts.rights import Role, Scope
 from model.ids import LoginSessionId, TokenId
 
@@ -24,7 +24,7 @@ class Living:
     projects: frozenset[str] | None
 
 
-_LIVING = text("""
+_LIVING = Sql("""
     WITH living AS (
         SELECT s.id AS session, NULL::bigint AS token, s.account_id, NULL::text[] AS scopes, NULL::text[] AS projects
         FROM login_session s

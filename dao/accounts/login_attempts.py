@@ -10,19 +10,19 @@ from datetime import timedelta
 from typing import NewType
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.accounts.accounts import sent_name
 from model.accounts.login_limits import FREE_OF_ADDRESS, FREE_OF_NAME, WINDOW, counted_address, wait
 
 AttemptId = NewType("AttemptId", int)
 
 # Always the name first: two that hold one and wait for the other would wait for ever.
-_ONE_AT_A_TIME = text("""
+_ONE_AT_A_TIME = Sql("""
     SELECT pg_advisory_xact_lock(hashtextextended('shoal login name ' || :name, 0)),
            pg_advisory_xact_lock(hashtextextended('shoal login address ' || :address, 1))
 """)
 # index: login_attempt_name, login_attempt_address, searched by a time that does not move during the statement
-_COUNT = text("""
+_COUNT = Sql("""
     SELECT count(*) FILTER (WHERE counted_by = 'name'),
            clock_timestamp() - max(at) FILTER (WHERE counted_by = 'name'),
            count(*) FILTER (WHERE counted_by = 'address'),
@@ -35,8 +35,8 @@ _COUNT = text("""
         WHERE address = :address AND at BETWEEN statement_timestamp() - :window AND statement_timestamp()
     ) counted
 """)
-_INSERT = text("INSERT INTO login_attempt (name, address) VALUES (:name, :address) RETURNING id")
-_SUCCEEDED = text("DELETE FROM login_attempt WHERE name = :name")
+_INSERT = Sql("INSERT INTO login_attempt (name, address) VALUES (:name, :address) RETURNING id")
+_SUCCEEDED = Sql("DELETE FROM login_attempt WHERE name = :name")
 
 
 async def begin(connection: AsyncConnection, name: str, address: str) -> AttemptId | timedelta:

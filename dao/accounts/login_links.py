@@ -5,16 +5,16 @@ from __future__ import annotations
 from datetime import timedelta
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import AccountId
 
-_INSERT = text("""
+_INSERT = Sql("""
     INSERT INTO login_link (secret_hash, account_id, expires_at)
     VALUES (:secret_hash, :account, clock_timestamp() + :lives)
 """)
 # A link of the future was made before the clock was set back: it would be valid for too long, so it is not valid. The
 # second of two waits for the first, sees used_at then, and finds nothing.
-_USE = text("""
+_USE = Sql("""
     UPDATE login_link SET used_at = clock_timestamp()
     FROM account a
     WHERE secret_hash = :secret_hash AND used_at IS NULL AND expires_at > clock_timestamp()
@@ -23,19 +23,19 @@ _USE = text("""
     RETURNING account_id
 """)
 # Once: of two that give it one finds nothing.
-_TAKE_USED = text("""
+_TAKE_USED = Sql("""
     DELETE FROM login_link
     WHERE secret_hash = :secret_hash AND account_id = :account AND used_at IS NOT NULL
       AND expires_at > clock_timestamp()
     RETURNING account_id
 """)
 # A login that ended as one by a link does: once.
-_INSERT_USED = text("""
+_INSERT_USED = Sql("""
     INSERT INTO login_link (secret_hash, account_id, expires_at, used_at)
     VALUES (:secret_hash, :account, clock_timestamp() + :lives, clock_timestamp())
     ON CONFLICT (secret_hash) DO NOTHING
 """)
-_DELETE = text("DELETE FROM login_link WHERE account_id = :account")
+_DELETE = Sql("DELETE FROM login_link WHERE account_id = :account")
 
 
 async def insert(connection: AsyncConnection, account: AccountId, secret_hash: bytes, lives: timedelta) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.accounts.project_limits import LIMIT_COLUMNS, NO_LIMITS, ProjectLimits, limits_of
 from model.accounts.rights import Role
 from model.ids import AccountId, WorkflowCode, WorkflowInstanceId
@@ -39,32 +39,32 @@ class LimitedRun:
     warning_type: str
 
 
-_OF_PROJECT = text("""
+_OF_PROJECT = Sql("""
     SELECT a.id, a.name, m.role, m.created_at, a.disabled_at IS NOT NULL
     FROM project_member m JOIN account a ON a.id = m.account_id
     WHERE m.project = :project ORDER BY lower(a.name)
 """)
 # Locks the rows, so that of two that remove the last two owners one sees the other.
-_HOLD = text("""
+_HOLD = Sql("""
     SELECT account_id, role FROM project_member WHERE project = :project ORDER BY account_id FOR UPDATE
 """)
-_PUT = text("""
+_PUT = Sql("""
     INSERT INTO project_member (account_id, project, role) VALUES (:account, :project, :role)
     ON CONFLICT (account_id, project) DO UPDATE SET role = excluded.role
 """)
-_REMOVE = text("DELETE FROM project_member WHERE account_id = :account AND project = :project")
-_LIMITS = text("""
+_REMOVE = Sql("DELETE FROM project_member WHERE account_id = :account AND project = :project")
+_LIMITS = Sql("""
     SELECT p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups
     FROM project p WHERE name = :project
 """)
 # The project of a deleted workflow is remembered, since its runs may go on; what nobody knows is of the default one.
-_OF_WORKFLOW = text("""
+_OF_WORKFLOW = Sql("""
     SELECT w.project, p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups
     FROM (SELECT coalesce((SELECT project FROM workflow_definition WHERE code = :code),
                           (SELECT project FROM deleted_workflow WHERE code = :code), 'default') AS project) w
     LEFT JOIN project p ON p.name = w.project
 """)
-_LIMITED_RUNS = text("""
+_LIMITED_RUNS = Sql("""
     SELECT i.id, d.project, i.workflow_code, i.workflow_version, i.worker_group, i.environment, i.alert_group,
            i.warning_type, p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups
     FROM workflow_instance i                                                -- index: workflow_instance_pkey
@@ -74,11 +74,11 @@ _LIMITED_RUNS = text("""
       AND coalesce(p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups) IS NOT NULL
     ORDER BY i.id
 """)
-_HOLD_LIMITS = text("""
+_HOLD_LIMITS = Sql("""
     INSERT INTO project AS p (name) VALUES (:project) ON CONFLICT (name) DO UPDATE SET name = excluded.name
     RETURNING p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups
 """)
-_LIMIT = text("""
+_LIMIT = Sql("""
     UPDATE project
     SET tenants = CAST(:tenants AS text[]), worker_groups = CAST(:worker_groups AS text[]),
         environments = CAST(:environments AS text[]), data_sources = CAST(:data_sources AS text[]),

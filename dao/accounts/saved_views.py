@@ -9,7 +9,7 @@ from typing import Any
 
 from dao.accounts.rows import SavedView
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.errors import NotFound
 
 Filters = Mapping[str, Any]
@@ -25,7 +25,7 @@ class Holder:
 
 
 # Two parts, so that each walks its own index: the views of other people are not read.
-_PAGE = text("""
+_PAGE = Sql("""
     SELECT * FROM (
         SELECT id, person, project, list, name, query, revision, created_by, created_at, updated_at
         FROM saved_view                                                         -- index: saved_view_own
@@ -38,20 +38,20 @@ _PAGE = text("""
     ) AS seen
     WHERE id > :after ORDER BY id LIMIT :limit
 """)
-_FIND = text("""
+_FIND = Sql("""
     SELECT id, person, project, list, name, query, revision, created_by, created_at, updated_at
     FROM saved_view WHERE id = :id
 """)
-_LOCK_ROW = text("SELECT FROM saved_view WHERE id = :id FOR UPDATE")
-_COUNT_OWN = text("SELECT count(*) FROM saved_view WHERE person = :person AND project IS NULL")
-_COUNT_SHARED = text("SELECT count(*) FROM saved_view WHERE project = :project")
-_INSERT = text("""
+_LOCK_ROW = Sql("SELECT FROM saved_view WHERE id = :id FOR UPDATE")
+_COUNT_OWN = Sql("SELECT count(*) FROM saved_view WHERE person = :person AND project IS NULL")
+_COUNT_SHARED = Sql("SELECT count(*) FROM saved_view WHERE project = :project")
+_INSERT = Sql("""
     INSERT INTO saved_view (person, project, list, name, query, created_by)
     VALUES (:person, CAST(:project AS text), :list, :name, CAST(:query AS jsonb), :created_by)
     ON CONFLICT DO NOTHING
     RETURNING id, person, project, list, name, query, revision, created_by, created_at, updated_at
 """)
-_UPDATE = text("""
+_UPDATE = Sql("""
     UPDATE saved_view SET name = :name, query = CAST(:query AS jsonb), revision = revision + 1,
            updated_at = clock_timestamp()
     WHERE id = :id AND NOT EXISTS (
@@ -61,9 +61,9 @@ _UPDATE = text("""
                OR other.project IS NULL AND saved_view.project IS NULL AND other.person = saved_view.person))
     RETURNING id, person, project, list, name, query, revision, created_by, created_at, updated_at
 """)
-_DELETE = text("DELETE FROM saved_view WHERE id = :id")
+_DELETE = Sql("DELETE FROM saved_view WHERE id = :id")
 # One change at a time for each person and project: two at once could exceed the limit, or make two views of one name.
-_LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended(:of, 10))")
+_LOCK = Sql("SELECT pg_advisory_xact_lock(hashtextextended(:of, 10))")
 
 
 async def page(

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from dao.accounts.rows import SessionRow
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.accounts.rights import Role
 from model.ids import AccountId, LoginSessionId
 
@@ -33,13 +33,13 @@ class FoundSession:
     roles: Mapping[str, Role]
 
 
-_INSERT = text("""
+_INSERT = Sql("""
     INSERT INTO login_session (secret_hash, csrf_hash, account_id, expires_at, address, user_agent)
     VALUES (:secret_hash, :csrf_hash, :account, clock_timestamp() + :lives, :address, :user_agent) RETURNING id
 """)
 # index: login_session_secret. Who finds the row locked leaves last_seen_at to the other request. What was seen in the
 # future was seen before the clock was set back.
-_FIND = text("""
+_FIND = Sql("""
     WITH found AS (
         SELECT s.id, s.csrf_hash, s.account_id, a.name, a.is_admin, s.last_seen_at
         FROM login_session s JOIN account a ON a.id = s.account_id
@@ -58,17 +58,17 @@ _FIND = text("""
            AS roles
     FROM found
 """)
-_OF_ACCOUNT = text("""
+_OF_ACCOUNT = Sql("""
     SELECT id, created_at, expires_at, last_seen_at, address, user_agent FROM login_session
     WHERE account_id = :account AND expires_at > clock_timestamp() AND last_seen_at > clock_timestamp() - :idle
     ORDER BY last_seen_at DESC, id DESC
 """)
-_IS_YOUNGER = text("""
+_IS_YOUNGER = Sql("""
     SELECT created_at BETWEEN clock_timestamp() - CAST(:age AS interval) AND clock_timestamp()
     FROM login_session WHERE id = :id
 """)
-_END = text("DELETE FROM login_session WHERE id = :id AND account_id = :account RETURNING id")
-_END_ALL = text("DELETE FROM login_session WHERE account_id = :account AND id <> :but RETURNING id")
+_END = Sql("DELETE FROM login_session WHERE id = :id AND account_id = :account RETURNING id")
+_END_ALL = Sql("DELETE FROM login_session WHERE account_id = :account AND id <> :but RETURNING id")
 
 
 async def insert(

@@ -10,7 +10,7 @@ from typing import Any
 from dao.accounts.rows import TokenRow
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.rows import Row
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.accounts.rights import Role, Scope
 from model.accounts.tokens import TokensEnd
 from model.errors import Refused, Unauthenticated
@@ -45,7 +45,7 @@ class NewToken:
     by_session: bool = False
 
 
-_INSERT = text("""
+_INSERT = Sql("""
     INSERT INTO token (account_id, name, secret_hash, scopes, projects, by_session, expires_at)
     VALUES (:account, :name, :secret_hash, CAST(:scopes AS text[]), CAST(:projects AS text[]), :by_session,
             clock_timestamp() + :lives)
@@ -54,7 +54,7 @@ _INSERT = text("""
 """)
 # index: token_secret, once for each; with a plain join the planner may read the whole table. Who finds a row locked
 # leaves last_used_at to the other request.
-_FIND = text("""
+_FIND = Sql("""
     WITH found AS MATERIALIZED (
         SELECT f.*, n.secret_hash, n.address
         FROM unnest(CAST(:secret_hashes AS bytea[]), CAST(:addresses AS text[])) AS n (secret_hash, address)
@@ -81,18 +81,18 @@ _FIND = text("""
            AS roles
     FROM found
 """)
-_OF_ACCOUNT = text("""
+_OF_ACCOUNT = Sql("""
     SELECT id, name, scopes, projects, by_session, created_at, expires_at, last_used_at, last_used_from, revoked_at
     FROM token WHERE account_id = :account AND id < :before
     ORDER BY id DESC LIMIT :limit
 """)
-_REVOKE = text("""
+_REVOKE = Sql("""
     UPDATE token SET revoked_at = clock_timestamp()
     WHERE id = :id AND account_id = :account AND revoked_at IS NULL
     RETURNING id, name, scopes, projects, by_session, created_at, expires_at, last_used_at, last_used_from, revoked_at
 """)
-_BY_SESSION = text("SELECT by_session FROM token WHERE id = :id AND revoked_at IS NULL")
-_REVOKE_ALL = text("""
+_BY_SESSION = Sql("SELECT by_session FROM token WHERE id = :id AND revoked_at IS NULL")
+_REVOKE_ALL = Sql("""
     UPDATE token SET revoked_at = clock_timestamp()
     WHERE account_id = :account AND revoked_at IS NULL AND expires_at > clock_timestamp()
       AND (by_session OR CAST(:all AS boolean))

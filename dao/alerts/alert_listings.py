@@ -8,7 +8,7 @@ from typing import Any
 
 from dao.alerts.rows import AlertRow, Delivery
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import filtered, text
+from dao.postgres.sql import Sql, filtered
 from model.errors import NotFound
 
 
@@ -48,12 +48,12 @@ _RESULTS: Mapping[str, str] = {
     "NOBODY": "a.state = 'NOBODY'",
     "SILENCED": "a.state = 'SILENCED'",
 }
-_ONE = text("""
+_ONE = Sql("""
     SELECT a.id, a.created_at, a.kind, a.severity, a.project, a.workflow, a.workflow_instance_id, a.task_instance_id,
            a.alert_group, a.subject, a.state, a.state_reason, a.facts
     FROM alert a WHERE a.id = :id
 """)
-_DELIVERIES = text("""
+_DELIVERIES = Sql("""
     SELECT d.alert_id, c.name, d.state, d.tries,
            CASE WHEN d.state = 'WAIT' AND d.tries > 0 THEN d.next_try_at END, d.last_error, d.sent_at, d.grouped_with
     FROM alert_delivery d JOIN alert_channel c ON c.id = d.channel_id

@@ -13,12 +13,12 @@ from datetime import datetime, timedelta
 from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.alerts.alerts import NewAlert
 from model.ids import Epoch, ScheduleId, WorkflowInstanceId
 
 # In the given order, which is that of their ids, and so of what each channel gets.
-_INSERT = text("""
+_INSERT = Sql("""
     INSERT INTO alert (kind, severity, subject, facts, alert_group, project, workflow, workflow_instance_id,
                        task_instance_id, unique_key)
     SELECT n.kind, n.severity, n.subject, n.facts::jsonb, n.alert_group, n.project, n.workflow, n.workflow_instance_id,
@@ -33,7 +33,7 @@ _INSERT = text("""
     ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING          -- index: alert_unique
 """)
 _ALERTS = RowArrays(_INSERT, {"facts": lambda new: json.dumps(dict(new.facts), default=str)})
-_RUN_TIMEOUT = text("""
+_RUN_TIMEOUT = Sql("""
     INSERT INTO alert (kind, severity, project, workflow, workflow_instance_id, alert_group, subject, facts, unique_key)
     SELECT 'RUN_TIMEOUT', 'WARNING', d.project, d.name, i.id, coalesce(nullif(i.alert_group, ''), 'default'),
            format('run %s of workflow "%s" takes longer than its timeout of %s min', i.id,
@@ -47,7 +47,7 @@ _RUN_TIMEOUT = text("""
     ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING          -- index: alert_unique
 """)
 # One an hour for each schedule: what was missed in a long outage is fired in several rounds.
-_MISSED = text("""
+_MISSED = Sql("""
     INSERT INTO alert (kind, severity, project, workflow, alert_group, subject, facts, unique_key)
     SELECT 'SCHEDULE_MISSED', 'WARNING', d.project, d.name,
            coalesce(nullif(s.alert_group, ''), v.spec ->> 'alert_group', 'default'),
@@ -67,7 +67,7 @@ _MISSED = text("""
 """)
 # Attempts that run, take longer than their timeouts and warn, and have no alert of it. Their ends write it too
 # (`sql/schema.sql`).
-_TASK_TIMEOUTS = text("""
+_TASK_TIMEOUTS = Sql("""
     SELECT count(*), count(alert_task_timeout(late.id)::text)
     FROM (
         SELECT t.id FROM task_instance t                                      -- index: task_instance_running
@@ -80,7 +80,7 @@ _TASK_TIMEOUTS = text("""
     ) AS late
 """)
 # A fence must wait for nothing that alerts need, so its alert follows from the row that it leaves.
-_LOST = text("""
+_LOST = Sql("""
     INSERT INTO alert (kind, severity, subject, facts, unique_key)
     SELECT 'FAILOVER', 'WARNING',
            format('%s "%s" was lost: %s', lower(n.kind), coalesce(nullif(n.name, ''), n.address),
@@ -98,8 +98,8 @@ _LOST = text("""
     ORDER BY n.ended_at, n.id
     ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING          -- index: alert_unique
 """)
-_PENDING = text("SELECT ends, rules, refused, late_tasks, lost_nodes FROM alerts_waiting()")
-_DELETE_OLD = text("""
+_PENDING = Sql("SELECT ends, rules, refused, late_tasks, lost_nodes FROM alerts_waiting()")
+_DELETE_OLD = Sql("""
     DELETE FROM alert WHERE id = ANY(ARRAY(
         SELECT id FROM alert WHERE created_at < now() - CAST(:kept AS interval)    -- index: alert_created
         ORDER BY created_at LIMIT :limit FOR UPDATE SKIP LOCKED))

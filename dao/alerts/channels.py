@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dao.alerts.rows import Channel
 from dao.postgres.notify import ALERT_CHANGED, notify
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.secrets.sealed_rows import check_name, reseal
 from dao.secrets.vault import Vault
 from model.alerts.channels import CHANNEL_PURPOSE, parse_channel_url
@@ -26,7 +26,7 @@ class ChannelContent:
 
 
 # There are few: all are read by their names, and so is one.
-_READ = text("""
+_READ = Sql("""
     SELECT c.id, c.name, c.kind, c.shown_url, c.key_id, c.description, c.enabled, c.version, c.updated_at, c.updated_by,
            c.subject_template, c.text_template,
            ARRAY(SELECT g.name FROM alert_group_channel m JOIN alert_group g ON g.id = m.group_id
@@ -47,9 +47,9 @@ _READ = text("""
     WHERE CAST(:name AS text) IS NULL OR c.name = :name
     ORDER BY c.name
 """)
-_NAMES = text("SELECT name FROM alert_channel ORDER BY name")
-_LOCK = text("SELECT FROM alert_channel WHERE name = :name FOR UPDATE")
-_PUT = text("""
+_NAMES = Sql("SELECT name FROM alert_channel ORDER BY name")
+_LOCK = Sql("SELECT FROM alert_channel WHERE name = :name FOR UPDATE")
+_PUT = Sql("""
     INSERT INTO alert_channel AS c (name, kind, url, key_id, shown_url, description, subject_template, text_template,
                                     enabled, updated_by)
     VALUES (:name, :kind, :url, :key_id, :shown, :description, :subject_template, :text_template, :enabled, :by)
@@ -58,23 +58,23 @@ _PUT = text("""
         subject_template = :subject_template, text_template = :text_template, enabled = :enabled,
         version = c.version + 1, updated_at = clock_timestamp(), updated_by = :by
 """)
-_CHANGE = text("""
+_CHANGE = Sql("""
     UPDATE alert_channel
     SET description = :description, subject_template = :subject_template, text_template = :text_template,
         enabled = :enabled, version = version + 1, updated_at = clock_timestamp(), updated_by = :by
     WHERE id = :id
 """)
 # A person who changes a channel wants to see at once whether it works now.
-_TRY_NOW = text("""
+_TRY_NOW = Sql("""
     UPDATE alert_delivery SET next_try_at = clock_timestamp()
     WHERE channel_id = (SELECT id FROM alert_channel WHERE name = :name) AND state = 'WAIT'
       AND next_try_at > clock_timestamp()
 """)
-_DELETE = text("DELETE FROM alert_channel WHERE id = :id")
-_UNDER_OTHERS = text(
+_DELETE = Sql("DELETE FROM alert_channel WHERE id = :id")
+_UNDER_OTHERS = Sql(
     "SELECT name, url, key_id FROM alert_channel WHERE key_id IS DISTINCT FROM :key ORDER BY name FOR UPDATE"
 )
-_RESEAL = text("UPDATE alert_channel SET url = :data, key_id = :key_id WHERE name = :name")
+_RESEAL = Sql("UPDATE alert_channel SET url = :data, key_id = :key_id WHERE name = :name")
 
 
 async def all_channels(connection: AsyncConnection) -> list[Channel]:

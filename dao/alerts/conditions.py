@@ -13,7 +13,7 @@ from typing import Any
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.alerts.alerts import AlertKind
 
 
@@ -38,17 +38,17 @@ class Standing:
     oldest_s: float
 
 
-_SEEN = text("""
+_SEEN = Sql("""
     INSERT INTO alert_condition (kind, name, facts)
     SELECT :kind, n.name, n.facts::jsonb FROM unnest(CAST(:names AS text[]), CAST(:facts AS text[])) AS n (name, facts)
     ORDER BY n.name
     ON CONFLICT (kind, name) DO UPDATE SET facts = excluded.facts
 """)
-_OVER = text("""
+_OVER = Sql("""
     DELETE FROM alert_condition WHERE kind = :kind AND name <> ALL(CAST(:names AS text[]))
     RETURNING name, extract(epoch FROM since)::text, facts, raised_at IS NOT NULL
 """)
-_LASTED = text("""
+_LASTED = Sql("""
     UPDATE alert_condition SET raised_at = clock_timestamp()
     WHERE kind = :kind AND raised_at IS NULL AND since <= clock_timestamp() - CAST(:lasts AS interval)
     RETURNING name, extract(epoch FROM since)::text, facts
@@ -59,7 +59,7 @@ _LASTED = text("""
 # queue of its worker group. Nor does a pool stand of which resources were got or given back lately: since when somebody
 # had what was given back is no longer known. A check is good for `every_s`, at least 5 s and at most a week: no
 # interval takes whatever number somebody wrote by hand.
-_STANDING = text("""
+_STANDING = Sql("""
     WITH kind AS MATERIALIZED (
         SELECT worker_group, needs, pool_name, needed, count(*) AS waiting, min(task_instance_id) AS first
         FROM pool_line GROUP BY worker_group, needs, pool_name, needed

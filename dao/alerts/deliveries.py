@@ -15,7 +15,7 @@ from typing import Any
 
 from dao.postgres.notify import ALERT_CHANGED, notify
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.secrets.vault import Sealed
 
 
@@ -84,7 +84,7 @@ class ClaimedChannel:
 
 # A time further away than any lease or pause was written before the clock was set back (docs/concepts/reliability.md).
 # Channels that just failed are claimed apart: while they hang, they take only their own share of the couriers.
-_CLAIM = text("""
+_CLAIM = Sql("""
     WITH due AS (
         SELECT c.id, t.alert_id AS test
         FROM alert_channel c
@@ -128,7 +128,7 @@ _CLAIM = text("""
     JOIN alert a ON a.id = d.alert_id
     ORDER BY m.id, a.id
 """)
-_SENT = text("""
+_SENT = Sql("""
     WITH mine AS (
         SELECT id FROM alert_channel WHERE id = :channel AND claimed_by = :claim FOR UPDATE
     ), freed AS (
@@ -141,7 +141,7 @@ _SENT = text("""
     FROM mine
     WHERE d.channel_id = mine.id AND d.alert_id = ANY(:alerts) AND d.state = 'WAIT'
 """)
-_FAILED = text("""
+_FAILED = Sql("""
     WITH mine AS (
         SELECT id FROM alert_channel WHERE id = :channel AND claimed_by = :claim FOR UPDATE
     ), freed AS (

@@ -8,35 +8,35 @@ from dao.alerts import channels
 from dao.alerts.rows import Group
 from dao.postgres.notify import ALERT_CHANGED, notify
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.errors import NotFound
 from model.near import cure_of
 
-_READ = text("""
+_READ = Sql("""
     SELECT g.id, g.name, g.description, g.version, g.updated_at, g.updated_by,
            ARRAY(SELECT c.name FROM alert_group_channel m JOIN alert_channel c ON c.id = m.channel_id
                  WHERE m.group_id = g.id ORDER BY c.name)
     FROM alert_group g WHERE CAST(:name AS text) IS NULL OR g.name = :name ORDER BY g.name
 """)
-_LOCK = text("SELECT FROM alert_group WHERE name = :name FOR UPDATE")
-_NAMES = text("SELECT name FROM alert_group ORDER BY name")
-_PUT = text("""
+_LOCK = Sql("SELECT FROM alert_group WHERE name = :name FOR UPDATE")
+_NAMES = Sql("SELECT name FROM alert_group ORDER BY name")
+_PUT = Sql("""
     INSERT INTO alert_group AS g (name, description, updated_by) VALUES (:name, :description, :by)
     ON CONFLICT (name) DO UPDATE
     SET description = :description, version = g.version + 1, updated_at = clock_timestamp(), updated_by = :by
     RETURNING g.id
 """)
-_FOUND = text("SELECT name FROM alert_channel WHERE name = ANY(CAST(:channels AS text[])) FOR KEY SHARE")
-_LEAVE = text("""
+_FOUND = Sql("SELECT name FROM alert_channel WHERE name = ANY(CAST(:channels AS text[])) FOR KEY SHARE")
+_LEAVE = Sql("""
     DELETE FROM alert_group_channel m USING alert_channel c
     WHERE m.group_id = :id AND c.id = m.channel_id AND c.name <> ALL(CAST(:channels AS text[]))
 """)
-_JOIN = text("""
+_JOIN = Sql("""
     INSERT INTO alert_group_channel (group_id, channel_id)
     SELECT :id, c.id FROM alert_channel c WHERE c.name = ANY(CAST(:channels AS text[]))
     ON CONFLICT DO NOTHING
 """)
-_DELETE = text("DELETE FROM alert_group WHERE id = :id")
+_DELETE = Sql("DELETE FROM alert_group WHERE id = :id")
 
 
 async def all_groups(connection: AsyncConnection) -> list[Group]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dao.postgres.database import FencedTransaction
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import CommandId
 
 
@@ -25,7 +25,7 @@ class RefusedCommands:
 
 
 # Those who want to hear of failures of a run hear that it was not even begun. A group's name may be anything here.
-_TAKE = text("""
+_TAKE = Sql("""
     WITH new AS (
         SELECT command_id FROM error_command WHERE NOT is_alerted             -- index: error_command_alert
         ORDER BY command_id LIMIT :limit FOR UPDATE SKIP LOCKED

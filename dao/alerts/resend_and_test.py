@@ -6,16 +6,16 @@ import json
 
 from dao.postgres.notify import ALERT, notify
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 
-_RETRY = text("""
+_RETRY = Sql("""
     UPDATE alert_delivery d
     SET state = 'WAIT', next_try_at = clock_timestamp(), waits_since = clock_timestamp(), tries = 0
     WHERE d.alert_id = :alert AND d.state = 'FAILED' AND NOT d.is_test
       AND (CAST(:channel AS text) IS NULL OR d.channel_id = (SELECT id FROM alert_channel WHERE name = :channel))
 """)
-_EXPAND_AGAIN = text("UPDATE alert SET state = 'WAIT', state_reason = NULL WHERE id = :alert AND state = 'NOBODY'")
-_TEST = text("""
+_EXPAND_AGAIN = Sql("UPDATE alert SET state = 'WAIT', state_reason = NULL WHERE id = :alert AND state = 'NOBODY'")
+_TEST = Sql("""
     INSERT INTO alert (kind, severity, alert_group, subject, facts)
     VALUES ('TEST', 'INFO', '(test)', :subject, CAST(:facts AS jsonb)) RETURNING id
 """)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dao.postgres.database import FencedTransaction
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import TaskInstanceId
 
-_INSERT = text("""
+_INSERT = Sql("""
     INSERT INTO alert (kind, severity, project, workflow, workflow_instance_id, task_instance_id, alert_group, subject,
                        facts, unique_key)
     SELECT 'SQL_RESULT', 'INFO', d.project, d.name, i.id, t.id, n.alert ->> 'group', n.alert ->> 'title',

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dao.postgres.notify import ALERT_CHANGED, notify
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 
-_TRY_LOCK = text("SELECT pg_try_advisory_xact_lock(hashtextextended('shoal alerts ' || current_schema(), 0))")
+_TRY_LOCK = Sql("SELECT pg_try_advisory_xact_lock(hashtextextended('shoal alerts ' || current_schema(), 0))")
 # A test names its channel, and no silence and no switch keeps it from there. A group that the project may not use gets
 # nothing, whoever named it: a refused command, or a rule of before the limit. What names none is for the default group.
-_EXPAND = text("""
+_EXPAND = Sql("""
     WITH fresh AS (
         SELECT id, created_at, kind, project, workflow, alert_group, facts ->> 'channel' AS channel
         FROM alert WHERE state = 'WAIT'                                             -- index: alert_wait

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import WorkflowCode, WorkflowInstanceId
 
 
@@ -77,7 +77,7 @@ class Expected:
     succeeded: bool
 
 
-_NOTE = text("""
+_NOTE = Sql("""
     INSERT INTO run_end (workflow_instance_id, workflow_code, state, running_since, ended_at, reason, is_child)
     SELECT i.id, i.workflow_code, i.state, coalesce(i.running_since, i.started_at), i.ended_at, left(i.reason, 1000),
            i.parent_instance_id IS NOT NULL
@@ -86,23 +86,23 @@ _NOTE = text("""
       AND EXISTS (SELECT FROM alert_rule r WHERE r.project = d.project AND r.enabled)
     ORDER BY i.ended_at, i.id
 """)
-_NOW = text("SELECT clock_timestamp()")
-_ENABLED = text("""
+_NOW = Sql("SELECT clock_timestamp()")
+_ENABLED = Sql("""
     SELECT id, project, name, text, problem, version,
            least(greatest(updated_at, '0100-01-01 00:00Z'), '9900-01-01 00:00Z')   -- Python has no others
     FROM alert_rule WHERE enabled ORDER BY id
 """)
-_NAMED = text("""
+_NAMED = Sql("""
     SELECT d.project, d.name, d.code
     FROM unnest(CAST(:projects AS text[]), CAST(:names AS text[])) AS n (project, name)
     JOIN workflow_definition d ON d.project = n.project AND d.name = n.name   -- index: workflow_definition_name
 """)
 # Only of the rule as it was read: a person may have changed it meanwhile.
-_SET_PROBLEM = text("""
+_SET_PROBLEM = Sql("""
     UPDATE alert_rule SET problem = :problem
     WHERE id = :id AND updated_at = :updated_at AND problem IS DISTINCT FROM :problem
 """)
-_CONSUME = text("""
+_CONSUME = Sql("""
     WITH taken AS (
         DELETE FROM run_end WHERE id = ANY(ARRAY(
             SELECT id FROM run_end ORDER BY id LIMIT :limit FOR UPDATE SKIP LOCKED))   -- index: run_end_pkey
@@ -117,12 +117,12 @@ _CONSUME = text("""
     FROM taken t LEFT JOIN workflow_definition d ON d.code = t.workflow_code
     ORDER BY t.id
 """)
-_FAILURES = text("""
+_FAILURES = Sql("""
     SELECT rule_id, workflow_code, failures FROM alert_rule_state
     WHERE rule_id = ANY(CAST(:rules AS bigint[])) AND workflow_code = ANY(CAST(:workflows AS bigint[]))
 """)
 # A rule may have been deleted meanwhile.
-_SET_FAILURES = text("""
+_SET_FAILURES = Sql("""
     INSERT INTO alert_rule_state (rule_id, workflow_code, failures)
     SELECT n.rule_id, n.workflow_code, n.failures
     FROM unnest(CAST(:rules AS bigint[]), CAST(:workflows AS bigint[]), CAST(:failures AS integer[]))
@@ -132,7 +132,7 @@ _SET_FAILURES = text("""
     ON CONFLICT (rule_id, workflow_code) DO UPDATE SET failures = excluded.failures
 """)
 # The state is said as the index says it. What has its alert is left out, so that the limit is of those that have none.
-_LONG = text("""
+_LONG = Sql("""
     SELECT r.rule_id, i.id, d.project, d.name, extract(epoch FROM coalesce(i.running_since, i.started_at))::text
     FROM unnest(CAST(:rules AS bigint[]), CAST(:projects AS text[]), CAST(:workflows AS bigint[]),
                 CAST(:than_s AS float8[])) AS r (rule_id, project, workflow_code, than_s)
@@ -151,11 +151,11 @@ _LONG = text("""
                                        extract(epoch FROM coalesce(i.running_since, i.started_at)))) IS NULL
     LIMIT :limit
 """)
-_DEADLINES = text("""
+_DEADLINES = Sql("""
     SELECT rule_id, workflow_code, least(greatest(deadline, '0100-01-01 00:00Z'), '9900-01-01 00:00Z')
     FROM alert_rule_state WHERE rule_id = ANY(CAST(:rules AS bigint[])) AND deadline IS NOT NULL
 """)
-_SET_DEADLINES = text("""
+_SET_DEADLINES = Sql("""
     INSERT INTO alert_rule_state (rule_id, workflow_code, deadline)
     SELECT n.rule_id, n.workflow_code, n.deadline
     FROM unnest(CAST(:rules AS bigint[]), CAST(:workflows AS bigint[]), CAST(:deadlines AS timestamptz[]))
@@ -165,7 +165,7 @@ _SET_DEADLINES = text("""
     ON CONFLICT (rule_id, workflow_code) DO UPDATE SET deadline = excluded.deadline
 """)
 # A run that is run again ended before: what it was then is in its row.
-_MET = text("""
+_MET = Sql("""
     SELECT e.rule_id
     FROM unnest(CAST(:rules AS bigint[]), CAST(:workflows AS bigint[]), CAST(:since AS timestamptz[]),
                 CAST(:deadlines AS timestamptz[]), CAST(:succeeded AS boolean[]))

@@ -7,29 +7,29 @@ from collections.abc import Collection
 from dao.alerts.rows import SavedRule
 from dao.postgres.notify import ALERT_CHANGED, notify
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.errors import NotFound
 
-_PAGE = text("""
+_PAGE = Sql("""
     SELECT id, project, name, text, enabled, problem, version, updated_at, updated_by FROM alert_rule
     WHERE (:has_all OR project = ANY(CAST(:visible AS text[])))
       AND (CAST(:project AS text) IS NULL OR project = :project)
       AND (CAST(:after_project AS text) IS NULL OR (project, name) > (:after_project, :after_name))
     ORDER BY project, name LIMIT :limit
 """)
-_LOCK = text("SELECT FROM alert_rule WHERE project = :project AND name = :name FOR UPDATE")
-_FIND = text("""
+_LOCK = Sql("SELECT FROM alert_rule WHERE project = :project AND name = :name FOR UPDATE")
+_FIND = Sql("""
     SELECT id, project, name, text, enabled, problem, version, updated_at, updated_by FROM alert_rule
     WHERE project = :project AND name = :name
 """)
-_PUT = text("""
+_PUT = Sql("""
     INSERT INTO alert_rule AS r (project, name, text, enabled, updated_by)
     VALUES (:project, :name, :text, :enabled, :by)
     ON CONFLICT (project, name) DO UPDATE
     SET text = :text, enabled = :enabled, version = r.version + 1, updated_by = :by
     RETURNING id, project, name, text, enabled, problem, version, updated_at, updated_by
 """)
-_DELETE = text("DELETE FROM alert_rule WHERE id = :id")
+_DELETE = Sql("DELETE FROM alert_rule WHERE id = :id")
 
 
 async def page(

@@ -9,7 +9,7 @@ from datetime import datetime
 from dao.alerts.rows import Silence
 from dao.postgres.notify import ALERT_CHANGED, notify
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.errors import NotFound
 
 
@@ -27,17 +27,17 @@ class NewSilence:
 
 
 # All that are not over, and of the others the newest; a long list of old ones is of no use to anybody.
-_LIST = text("""
+_LIST = Sql("""
     SELECT id, starts_at, ends_at, project, workflow, kind, reason, created_at, created_by FROM alert_silence
     WHERE (:has_all OR project IS NULL OR project = ANY(CAST(:visible AS text[])))
       AND (:has_past OR ends_at > clock_timestamp())
     ORDER BY id DESC LIMIT :limit
 """)
-_FIND = text("""
+_FIND = Sql("""
     SELECT id, starts_at, ends_at, project, workflow, kind, reason, created_at, created_by
     FROM alert_silence WHERE id = :id
 """)
-_INSERT = text("""
+_INSERT = Sql("""
     INSERT INTO alert_silence (starts_at, ends_at, project, workflow, kind, reason, created_by)
     SELECT s.starts_at, coalesce(:ends_at, s.starts_at + make_interval(secs => :lasts_s)), :project, :workflow, :kind,
            :reason, :by
@@ -45,7 +45,7 @@ _INSERT = text("""
     RETURNING id, starts_at, ends_at, project, workflow, kind, reason, created_at, created_by
 """)
 # One that has not begun ends before it begins: it is deleted instead.
-_END = text("""
+_END = Sql("""
     WITH future AS (DELETE FROM alert_silence WHERE id = :id AND starts_at >= clock_timestamp())
     UPDATE alert_silence SET ends_at = clock_timestamp()
     WHERE id = :id AND starts_at < clock_timestamp() AND ends_at > clock_timestamp()

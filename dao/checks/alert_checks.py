@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dao.checks.table_checks import Check, finding
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import WorkflowInstanceId
 
 RECENT = 10_000
@@ -41,7 +41,7 @@ _RULES = finding("""
     SELECT format('rule "%s" of project "%s": %s', name, project, problem) AS what
     FROM alert_rule WHERE enabled AND problem IS NOT NULL ORDER BY project, name
 """)
-_OF_RUN = text("""
+_OF_RUN = Sql("""
     SELECT DISTINCT a.alert_group, EXISTS (SELECT FROM alert_group g WHERE g.name = a.alert_group)
     FROM alert a                                                                             -- index: alert_run
     WHERE a.workflow_instance_id = :run

@@ -16,7 +16,7 @@ from dao.postgres.database import ANSWER_WITHIN_S, Database
 from dao.postgres.errors import translating
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.schema_scripts import read_scripts
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 
 OLDEST_SERVER = 15
 CONNECTIONS_LEFT_MIN = 5
@@ -33,7 +33,7 @@ class Server:
     connections_max: int
 
 
-_SERVER = text("""
+_SERVER = Sql("""
     SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int / 10000 AS major,
            pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS is_standby,
            (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,

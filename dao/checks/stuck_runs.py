@@ -15,7 +15,7 @@ from datetime import timedelta
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql, text
+from dao.postgres.sql import Sql
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
 from model.runs.states import WorkflowState
 
@@ -65,7 +65,7 @@ def _walk(selected: str) -> Sql:
     Subqueries with LIMIT 1, evaluated for each run alone: a join could start with all tasks in the history. A paused
     child is a valid reason to wait unless its parent is to halt: it continues when somebody resumes it.
     """
-    return text(f"""
+    return Sql(f"""
         WITH checked AS MATERIALIZED ({selected}
         ), idle AS MATERIALIZED (
             SELECT l.*,
@@ -145,7 +145,7 @@ _WALK_ALL = _walk("""
     WHERE n.kind = 'MASTER' AND n.state IN ('ALIVE', 'LEAVING')
 """)
 # Attempts that have ended according to their rows: the end was lost if there is no event for it.
-_UNHEARD = text("""
+_UNHEARD = Sql("""
     WITH over AS MATERIALIZED (
         SELECT b.instance_id, b.code, b.attempt
         FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS bigint[]), CAST(:attempts AS integer[]))
@@ -157,7 +157,7 @@ _UNHEARD = text("""
     SELECT instance_id, code, attempt FROM over
     WHERE (SELECT 1 FROM task_event e WHERE e.workflow_instance_id = over.instance_id LIMIT 1) IS NULL
 """)
-_END_TIMELESS_WAITS = text("""
+_END_TIMELESS_WAITS = Sql("""
     UPDATE task_instance t SET due_at = clock_timestamp()
     FROM workflow_instance i
     WHERE t.workflow_instance_id = ANY(CAST(:instances AS bigint[])) AND t.state = 'DELAY_EXECUTION'

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql, text
+from dao.postgres.sql import Sql
 
 RECENT = 100_000
 """How many of the last commands and runs are checked for duplicate work; written out below."""
@@ -43,7 +43,7 @@ def finding(sentences: str) -> Sql:
 
     They use now(), since only a value that is constant within a statement can be looked up in an index.
     """
-    return text(f"SELECT f.what, count(*) OVER () AS ever FROM ({sentences}) AS f LIMIT :shown")
+    return Sql(f"SELECT f.what, count(*) OVER () AS ever FROM ({sentences}) AS f LIMIT :shown")
 
 
 _COMMANDS_WAIT = finding("""

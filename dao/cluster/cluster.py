@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.cluster.timing import Timing
 
-_MAKE = text("INSERT INTO cluster DEFAULT VALUES ON CONFLICT DO NOTHING")
-_READ_TIMING = text("SELECT timing FROM cluster")
-_HOLD_TIMING = text("SELECT timing FROM cluster FOR UPDATE")
-_READ_REGISTRY = text("SELECT registry_mark, registry_place FROM cluster")
-_RECORD_REGISTRY = text("""
+_MAKE = Sql("INSERT INTO cluster DEFAULT VALUES ON CONFLICT DO NOTHING")
+_READ_TIMING = Sql("SELECT timing FROM cluster")
+_HOLD_TIMING = Sql("SELECT timing FROM cluster FOR UPDATE")
+_READ_REGISTRY = Sql("SELECT registry_mark, registry_place FROM cluster")
+_RECORD_REGISTRY = Sql("""
     UPDATE cluster SET registry_mark = :mark, registry_place = :place
     WHERE :replaces OR registry_mark IS NULL OR registry_place IS NULL
 """)
-_WRITE_TIMING = text("UPDATE cluster SET timing = cast(:timing AS jsonb)")
+_WRITE_TIMING = Sql("UPDATE cluster SET timing = cast(:timing AS jsonb)")
 
 
 @dataclass(frozen=True, slots=True)

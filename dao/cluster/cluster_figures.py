@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from dao.cluster import nodes
 from dao.cluster.node_rows import NodeRow
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 
 COUNTED_MAX = 50_000
 """So many rows of each kind are counted; of worker groups that wait, in each."""
@@ -57,7 +57,7 @@ class ClusterFigures:
 
 
 # index: workflow_instance_unfinished
-_RUNS = text("""
+_RUNS = Sql("""
     SELECT state, count(*)
     FROM (SELECT state FROM workflow_instance WHERE ended_at IS NULL ORDER BY master_id, id LIMIT :most) AS unfinished
     GROUP BY state
@@ -65,7 +65,7 @@ _RUNS = text("""
 # index: command_pkey, command_age, error_command_pkey, schedule_due. Times that are infinite were written by hand.
 # Commands are counted by a column that no index has: the planner would read the whole of another index where the
 # statistics saw no commands.
-_WAITING = text("""
+_WAITING = Sql("""
     SELECT (SELECT count(type) FROM (SELECT type FROM command ORDER BY id LIMIT :most) AS c),
            coalesce((SELECT extract(epoch FROM clock_timestamp() - created_at)::float8 FROM command
                      WHERE created_at > '-infinity' AND created_at < 'infinity' ORDER BY created_at LIMIT 1), 0),
@@ -76,7 +76,7 @@ _WAITING = text("""
                      ORDER BY coalesce(next_fire_at, 'epoch'), id LIMIT 1), 0)
 """)
 # index: alert_wait, alert_delivery_wait. A channel that is off takes none, so none waits for it.
-_ALERTS = text("""
+_ALERTS = Sql("""
     SELECT count(*), coalesce(extract(epoch FROM clock_timestamp() - min(since))::float8, 0)
     FROM ((SELECT created_at AS since FROM alert WHERE state = 'WAIT' ORDER BY id LIMIT :most)
           UNION ALL
@@ -85,7 +85,7 @@ _ALERTS = text("""
     WHERE isfinite(since)
 """)
 # index: task_instance_queue, from one group to the next; task_instance_running, of which there are as many as places.
-_GROUPS = text("""
+_GROUPS = Sql("""
     WITH RECURSIVE waiting_group (worker_group, number) AS (
         (SELECT worker_group, 1 FROM task_instance WHERE state = 'QUEUED' ORDER BY worker_group LIMIT 1)
         UNION ALL
@@ -116,7 +116,7 @@ _GROUPS = text("""
     ORDER BY 1 LIMIT :shown
 """)
 # index: resource_pool_name, pool_resource_name, pool_line_pkey
-_POOLS = text("""
+_POOLS = Sql("""
     SELECT p.name, r.free, r.taken, r.set_aside,
            (SELECT count(*) FROM (SELECT FROM pool_line l WHERE l.pool_name = p.name
                                   ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority,

@@ -13,7 +13,7 @@ from dao.cluster.node_rows import Drain
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import DRAIN, changed, notify
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.changes import Changes
 from model.cluster.nodes import NodeKind
 
@@ -36,24 +36,24 @@ class KnownNode:
     lives: bool
 
 
-_ASK = text("""
+_ASK = Sql("""
     INSERT INTO drain (kind, name, asked_by) VALUES (:kind, :name, :asked_by) ON CONFLICT (kind, name) DO NOTHING
 """)
-_END = text("DELETE FROM drain WHERE kind = :kind AND name = :name")
-_ALL = text("""
+_END = Sql("DELETE FROM drain WHERE kind = :kind AND name = :name")
+_ALL = Sql("""
     SELECT kind, name, id,
            CASE WHEN isfinite(asked_at) THEN extract(epoch FROM clock_timestamp() - asked_at)::float8 ELSE 0 END,
            asked_by
     FROM drain ORDER BY kind, name
 """)
-_KNOWN = text("""
+_KNOWN = Sql("""
     SELECT coalesce(nullif(n.name, ''), n.address) AS shown, n.address,
            bool_or(n.state IN ('ALIVE', 'LEAVING')) AS lives
     FROM node n
     WHERE n.kind = :kind AND (coalesce(nullif(n.name, ''), n.address) = :asked OR n.address = :asked)
     GROUP BY 1, 2 ORDER BY 1, 2
 """)
-_DELETE_UNUSED = text("""
+_DELETE_UNUSED = Sql("""
     DELETE FROM drain d
     WHERE d.asked_at < now() - CAST(:kept AS interval)
       AND NOT EXISTS (SELECT FROM node n

@@ -7,7 +7,7 @@ from dao.cluster.nodes import Me, application_name, hold_alive
 from dao.commands import deadly_commands
 from dao.postgres.database import Database
 from dao.postgres.notify import NODE, announce_everything, changed, notify
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.changes import Changes
 
 OUT_OF_REACH = 1 << 40
@@ -22,12 +22,12 @@ BEAT_NO_MAX = 1 << 62
 # progress no later beat succeeds, nor does a beat that waited for the fence and continues after its commit (in the
 # snapshot of that beat the node is still alive). Otherwise a worker whose horizon was extended by such a beat would
 # start tasks and still be fenced.
-_TERMINATE = text("""
+_TERMINATE = Sql("""
     SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
     WHERE datname = current_database() AND application_name = :application_name AND pid <> pg_backend_pid()
       AND (SELECT coalesce(min(b.beat_no), 0) FROM node_beat b WHERE b.node_id = :epoch) = :beat_no
 """)
-_FENCE = text("""
+_FENCE = Sql("""
     WITH moved AS (
         UPDATE node_beat SET beat_no = least(beat_no, CAST(:beat_no_max AS bigint)) + :out_of_reach
         WHERE node_id = :epoch AND beat_no = :beat_no

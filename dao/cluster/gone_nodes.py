@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 
 
 class WorkLeft(NamedTuple):
@@ -21,7 +21,7 @@ class WorkLeft(NamedTuple):
 
 # What `fail_over`, `mark_lost` and `drop_stale` would find, in one statement that takes no locks and wakes nobody. It
 # reads the unfinished work of each owner that is gone. There are few events, so it checks the owner of each event.
-_WORK_LEFT = text("""
+_WORK_LEFT = Sql("""
     SELECT EXISTS (
                SELECT FROM gone_masters() AS g
                CROSS JOIN LATERAL (
@@ -41,7 +41,7 @@ _WORK_LEFT = text("""
 
 
 # In batches, oldest first. A node that still has unfinished work keeps its row until the failover of that work.
-_DELETE_ENDED = text("""
+_DELETE_ENDED = Sql("""
     WITH old AS MATERIALIZED (
         SELECT n.id FROM node n                                                  -- index: node_ended
         WHERE n.state IN ('LEFT', 'FENCED') AND n.ended_at < now() - CAST(:kept AS interval)

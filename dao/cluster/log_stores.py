@@ -7,7 +7,7 @@ from datetime import datetime
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import Epoch
 
 
@@ -38,16 +38,16 @@ class Copying:
     reason: str | None
 
 
-_ENTER = text("INSERT INTO log_store (place) VALUES (:place) ON CONFLICT (place) DO NOTHING")
-_ENTER_AS = text("""
+_ENTER = Sql("INSERT INTO log_store (place) VALUES (:place) ON CONFLICT (place) DO NOTHING")
+_ENTER_AS = Sql("""
     INSERT INTO log_store (place, mark, marked_at) VALUES (:place, CAST(:mark AS uuid), clock_timestamp())
     ON CONFLICT (place) DO UPDATE SET mark = EXCLUDED.mark, marked_at = EXCLUDED.marked_at
 """)
-_ROW = text("SELECT mark::text, marked_at IS NOT NULL FROM log_store WHERE place = :place")
-_IS_OURS = text("SELECT EXISTS (SELECT FROM log_store WHERE mark::text = :mark)")
+_ROW = Sql("SELECT mark::text, marked_at IS NOT NULL FROM log_store WHERE place = :place")
+_IS_OURS = Sql("SELECT EXISTS (SELECT FROM log_store WHERE mark::text = :mark)")
 # A holder that died is waited for as long as its step may take; between two steps the pause of who did the last. What
 # is further away has the time of a clock that was set back since.
-_TAKE = text("""
+_TAKE = Sql("""
     UPDATE log_store SET walk_due_at = clock_timestamp() + make_interval(secs => :step_s),
                          walk_began = CASE WHEN walked_to = '' THEN clock_timestamp() ELSE walk_began END
     WHERE place = :place
@@ -56,7 +56,7 @@ _TAKE = text("""
                    ELSE walk_due_at > clock_timestamp() + make_interval(secs => :step_s) END)
     RETURNING walked_to, to_char(clock_timestamp() - make_interval(days => :days), 'YYYYMMDD')
 """)
-_GO_ON = text("""
+_GO_ON = Sql("""
     UPDATE log_store SET walked_to = CAST(:walked_to AS text), walk_due_at = clock_timestamp() + CASE
         WHEN CAST(:walked_to AS text) <> '' THEN make_interval(secs => :pause_s)
         ELSE greatest(make_interval(secs => :round_s),
@@ -64,15 +64,15 @@ _GO_ON = text("""
     END
     WHERE place = :place
 """)
-_SAY = text("""
+_SAY = Sql("""
     INSERT INTO log_copying (node_id, waiting, failing_since, reason)
     VALUES (:worker, :waiting, CASE WHEN CAST(:reason AS text) IS NOT NULL THEN clock_timestamp() END, :reason)
     ON CONFLICT (node_id) DO UPDATE SET waiting = EXCLUDED.waiting, reason = EXCLUDED.reason, at = clock_timestamp(),
         failing_since = CASE WHEN EXCLUDED.reason IS NOT NULL
                              THEN coalesce(log_copying.failing_since, EXCLUDED.failing_since) END
 """)
-_PLACES = text("SELECT place FROM log_store WHERE marked_at IS NOT NULL ORDER BY marked_at DESC")
-_COPYING = text("""
+_PLACES = Sql("SELECT place FROM log_store WHERE marked_at IS NOT NULL ORDER BY marked_at DESC")
+_COPYING = Sql("""
     SELECT c.node_id, n.name, c.waiting, c.failing_since, c.reason FROM log_copying c JOIN node n ON n.id = c.node_id
     WHERE (n.state IN ('ALIVE', 'LEAVING') OR NOT :living) AND (:worker = 0 OR c.node_id = :worker)
     ORDER BY c.failing_since NULLS LAST, c.node_id

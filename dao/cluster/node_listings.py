@@ -6,11 +6,11 @@ from dao.cluster import nodes
 from dao.cluster.node_rows import NodeRow
 from dao.cluster.rows import FencedNode
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.cluster.nodes import NodeKind
 from model.ids import Epoch
 
-_FENCED = text("""
+_FENCED = Sql("""
     SELECT id, kind, address, started_at, ended_at, coalesce(ended_why, '') FROM node
     WHERE state = 'FENCED' ORDER BY ended_at DESC, id DESC LIMIT :limit
 """)

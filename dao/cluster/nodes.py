@@ -19,7 +19,7 @@ from dao.postgres.database import Database, FencedTransaction
 from dao.postgres.notify import NODE, announce_last_changes, changed, notify
 from dao.postgres.pipeline import Opening, Statement
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql, text
+from dao.postgres.sql import Sql
 from model.changes import Changes
 from model.cluster.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
 from model.errors import Fenced, WentBack
@@ -60,7 +60,7 @@ class Beaten(NamedTuple):
     """A schema that was recorded since and that this program does not know."""
 
 
-_ENLIST = text("""
+_ENLIST = Sql("""
     WITH enlisted AS (
         INSERT INTO node (incarnation, kind, address, process_boot, process_id, process_started, log_url, name)
         SELECT :incarnation, :kind, :address, :boot, :pid, :started, :log_url, :name
@@ -71,19 +71,19 @@ _ENLIST = text("""
 """)
 
 # FOR SHARE, not a plain read: a plain check is wrong in 15 of the 20 interleavings of claim and fence.
-_HOLD_ALIVE = text("""
+_HOLD_ALIVE = Sql("""
     SELECT id FROM node                                                                      -- index: node_pkey
     WHERE id = :epoch AND incarnation = :incarnation AND kind = :kind
       AND coalesce(state IN ('ALIVE', 'LEAVING'), false) FOR SHARE
 """)
 
-_BARRIER = text("""
+_BARRIER = Sql("""
     SELECT state FROM node WHERE id = :epoch AND incarnation = :incarnation AND kind = :kind FOR UPDATE
 """)
 
 # A node whose beat row was deleted counts as stopped at 0 and is treated like any other. An infinite time cannot be
 # subtracted, and an error here would silence all nodes.
-_READ_LIVING = text("""
+_READ_LIVING = Sql("""
     SELECT n.id, n.kind, n.address, n.state, n.process_boot, n.process_id, n.process_started, n.log_url, n.name,
            coalesce(b.beat_no, 0) AS beat_no,
            CASE WHEN isfinite(b.beaten_at) THEN extract(epoch FROM clock_timestamp() - b.beaten_at)::float8 ELSE 0 END
@@ -106,7 +106,7 @@ def _beat(seen: str) -> Sql:
     A compare-and-set: no row means that we were fenced, or that the database's history changed (a restored backup, a
     cloned machine).
     """
-    return text(f"""
+    return Sql(f"""
         WITH beaten AS (
             UPDATE node_beat b SET beat_no = b.beat_no + 1, beaten_at = clock_timestamp(), heartbeat = :heartbeat
             FROM node n
@@ -141,17 +141,17 @@ def _beat(seen: str) -> Sql:
 # A master looks after all others. Of a thousand workers each would read a thousand rows.
 _BEAT = _beat("n.state IN ('ALIVE', 'LEAVING') ORDER BY n.id")  # index: node_alive
 _BEAT_OF_WORKER = _beat("n.id = :epoch AND coalesce(n.state IN ('ALIVE', 'LEAVING'), false)")  # index: node_pkey
-_SET_ALIVE = text("UPDATE node SET state = 'ALIVE' WHERE id = :epoch AND state = 'LEAVING'")
-_SET_LEAVING = text("UPDATE node SET state = 'LEAVING' WHERE id = :epoch AND state = 'ALIVE'")
+_SET_ALIVE = Sql("UPDATE node SET state = 'ALIVE' WHERE id = :epoch AND state = 'LEAVING'")
+_SET_LEAVING = Sql("UPDATE node SET state = 'LEAVING' WHERE id = :epoch AND state = 'ALIVE'")
 # A node that broke counts as FENCED: a run that it drove may be the cause (`TAKEOVERS_MAX` in
 # `dao/runs/failover.py`).
-_SET_LEFT = text("""
+_SET_LEFT = Sql("""
     UPDATE node SET state = CASE WHEN :broke THEN 'FENCED' ELSE 'LEFT' END, ended_at = clock_timestamp(),
                     ended_why = CASE WHEN :broke THEN 'it broke' ELSE 'stopped' END
     WHERE id = :epoch AND incarnation = :incarnation AND state IN ('ALIVE', 'LEAVING')
 """)
-_LOCK_NODES = text("LOCK TABLE node IN SHARE ROW EXCLUSIVE MODE")
-_FENCE_ALL = text("""
+_LOCK_NODES = Sql("LOCK TABLE node IN SHARE ROW EXCLUSIVE MODE")
+_FENCE_ALL = Sql("""
     UPDATE node SET state = 'FENCED', ended_at = clock_timestamp(), ended_why = :why
     WHERE state IN ('ALIVE', 'LEAVING')
 """)

@@ -11,7 +11,7 @@ from datetime import datetime
 from dao.cluster.rows import SlotChange, TakenBy
 from dao.cluster.slot_changes import read_change
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.errors import NotFound
 from model.ids import Epoch
 
@@ -44,7 +44,7 @@ class LeftOver:
 
 
 # Last, how the masters that were lost in the change ended since, by epoch.
-_CHANGE = text("""
+_CHANGE = Sql("""
     SELECT s.number, s.at, s.members, s.changes,
            coalesce((SELECT jsonb_object_agg(n.id, n.state) FROM node n
                      WHERE n.state IN ('FENCED', 'LEFT') AND n.id IN (
@@ -52,12 +52,12 @@ _CHANGE = text("""
                          WHERE each ->> 'reason' = 'LOST')), '{}')
     FROM slot_change s WHERE s.number = :number
 """)
-_GONE = text("""
+_GONE = Sql("""
     SELECT b.beaten_at, CASE WHEN n.state IN ('LEFT', 'FENCED') THEN n.ended_at END, n.ended_why
     FROM (SELECT CAST(:epoch AS bigint) AS id) AS wanted
     LEFT JOIN node n ON n.id = wanted.id LEFT JOIN node_beat b ON b.node_id = wanted.id
 """)
-_BY_WHOM = text("""
+_BY_WHOM = Sql("""
     SELECT o.master_id, coalesce(nullif(n.name, ''), n.address, o.master_id::text), count(DISTINCT o.run),
            coalesce(sum(own.tasks), 0)::int, max(o.handled_at)
     FROM taken_from(:epoch, CAST(:since AS timestamptz), :read) AS o LEFT JOIN node n ON n.id = o.master_id
@@ -67,7 +67,7 @@ _BY_WHOM = text("""
           AND (t.ended_at IS NULL OR t.ended_at > o.handled_at) OFFSET 0) AS own
     WHERE o.outcome = 'DONE' GROUP BY 1, 2 ORDER BY 1
 """)
-_LEFT_OVER = text("""
+_LEFT_OVER = Sql("""
     WITH of_it AS MATERIALIZED (SELECT * FROM taken_from(:epoch, CAST(:since AS timestamptz), :read)), asked AS (
         SELECT EXISTS (SELECT FROM command c                                    -- index: command_one_recover
                        WHERE c.type = 'RECOVER_TOLERANCE_FAULT_PROCESS' AND c.workflow_instance_id = i.id) AS is_asked

@@ -9,11 +9,11 @@ from types import MappingProxyType
 from dao.cluster.rows import MemberChange, SlotChange, SlotMember, SlotReason
 from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import CommandId, Epoch
 
 # The number is the next one: of masters that write at once, whose views may differ for a moment, one does.
-_RECORD = text("""
+_RECORD = Sql("""
     WITH last AS (SELECT number, members FROM slot_change ORDER BY number DESC LIMIT 1),
     present AS (
         SELECT e.epoch, e.place - 1 AS slot, coalesce(nullif(n.name, ''), n.address, '') AS name
@@ -43,7 +43,7 @@ _RECORD = text("""
     ON CONFLICT (number) DO NOTHING
 """)
 # One more than is asked for: who had slots when the time began. `ended` is how masters that were LOST ended since.
-_BETWEEN = text("""
+_BETWEEN = Sql("""
     SELECT s.number, s.at, s.members, s.changes,
            coalesce((SELECT jsonb_object_agg(n.id, n.state) FROM node n
                      WHERE n.state IN ('FENCED', 'LEFT') AND n.id IN (
@@ -54,13 +54,13 @@ _BETWEEN = text("""
       AND s.at >= coalesce((SELECT max(at) FROM slot_change WHERE at <= CAST(:since AS timestamptz)), '-infinity')
     ORDER BY s.number LIMIT :limit
 """)
-_IN_FORCE_FOR = text("""
+_IN_FORCE_FOR = Sql("""
     SELECT s.number, s.at, s.members, s.changes FROM slot_change s
     WHERE s.at <= (SELECT created_at FROM command WHERE id = :command
                    UNION ALL SELECT created_at FROM command_history WHERE command_id = :command LIMIT 1)
     ORDER BY s.at DESC LIMIT 1                                                          -- index: slot_change_at
 """)
-_DELETE_OLD = text("""
+_DELETE_OLD = Sql("""
     DELETE FROM slot_change WHERE number IN (
         SELECT number FROM slot_change                                          -- index: slot_change_at
         WHERE at < (SELECT max(at) FROM slot_change WHERE at < now() - CAST(:kept AS interval))

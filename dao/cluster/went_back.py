@@ -18,7 +18,7 @@ from dao.cluster.nodes import Me
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import NODE, notify
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import Epoch, TaskInstanceId, WorkflowInstanceId
 
 FORGOTTEN_AFTER_S = 3600.0
@@ -83,7 +83,7 @@ class Notice:
     attempts: list[int]
 
 
-_PLACE = text("""
+_PLACE = Sql("""
     SELECT left(pg_walfile_name(at), 8) AS timeline, CAST(at - '0/0' AS bigint) AS position,
            CAST(CAST(to_regclass('node_beat') AS oid) AS bigint) AS beats,
            extract(epoch FROM clock_timestamp())::float8 AS at_s,
@@ -91,7 +91,7 @@ _PLACE = text("""
                AS restored_s
     FROM pg_current_wal_insert_lsn() AS at
 """)
-_COMPARE = text("""
+_COMPARE = Sql("""
     SELECT n.id IS NOT NULL AS is_there, b.beat_no,
            (SELECT min(k.id) FROM unnest(CAST(:runs AS bigint[])) AS k (id)
             WHERE NOT EXISTS (SELECT FROM workflow_instance i WHERE i.id = k.id)) AS run,
@@ -104,7 +104,7 @@ _COMPARE = text("""
     FROM (SELECT 1) AS one LEFT JOIN node n ON n.id = :epoch AND n.incarnation = :incarnation    -- index: node_pkey
          LEFT JOIN node_beat b ON b.node_id = n.id
 """)
-_RECORD = text("""
+_RECORD = Sql("""
     INSERT INTO went_back (node, why, runs, attempts)
     VALUES (:node, :why,
             ARRAY(SELECT DISTINCT id FROM unnest(CAST(:runs AS bigint[])) AS k (id)
@@ -115,14 +115,14 @@ _RECORD = text("""
                     AND NOT EXISTS (SELECT FROM task_instance t WHERE t.id = k.id) ORDER BY id))
     RETURNING runs, attempts
 """)
-_LAST_GIVEN = text("""
+_LAST_GIVEN = Sql("""
     SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS attempt,
            (SELECT restored_at::text FROM cluster) AS restored_at,
            left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) AS timeline
     FROM task_instance_id_seq
 """)
 # An attempt that has begun stays its worker's, except one that looks: others may look next.
-_GIVEN_AGAIN = text("""
+_GIVEN_AGAIN = Sql("""
     SELECT EXISTS (SELECT FROM node n WHERE n.id = :epoch AND n.incarnation <> :incarnation) AS is_life_of_another,
            (SELECT min(t.id) FROM unnest(CAST(:attempts AS bigint[]), CAST(:runs AS bigint[])) AS k (id, run)
             JOIN task_instance t ON t.id = k.id                                             -- index: task_instance_pkey
@@ -130,13 +130,13 @@ _GIVEN_AGAIN = text("""
                OR t.looks IS NULL AND coalesce(t.worker_id > :epoch, true)) AS attempt
 """)
 # What is deleted later has others after it, of the same step: `begin_anew` goes on in another.
-_GONE = text("""
+_GONE = Sql("""
     SELECT DISTINCT k.id FROM unnest(CAST(:attempts AS bigint[])) AS k (id)
     WHERE NOT EXISTS (SELECT FROM task_instance t                                           -- index: task_instance_pkey
                       WHERE t.id >= k.id AND t.id < (k.id / :step + 1) * :step)
     ORDER BY k.id
 """)
-_NOTICES = text("""
+_NOTICES = Sql("""
     SELECT w.noticed_at, w.node, w.why,                      -- a restore may have gone on when a node looked
            ARRAY(SELECT k.id FROM unnest(w.runs) AS k (id)
                  WHERE NOT EXISTS (SELECT FROM workflow_instance i WHERE i.id = k.id) ORDER BY k.id),
@@ -144,9 +144,9 @@ _NOTICES = text("""
                  WHERE NOT EXISTS (SELECT FROM task_instance t WHERE t.id = k.id) ORDER BY k.id)
     FROM went_back w ORDER BY w.id
 """)
-_FORGET = text("DELETE FROM went_back")
-_RESTORED = text("UPDATE cluster SET restored_at = clock_timestamp()")
-_MOVE_IDS = text("""
+_FORGET = Sql("DELETE FROM went_back")
+_RESTORED = Sql("UPDATE cluster SET restored_at = clock_timestamp()")
+_MOVE_IDS = Sql("""
     SELECT count(setval(format('%I.%I', schemaname, sequencename)::regclass,
                         (coalesce(last_value, 0) / :step + 2) * :step))
     FROM pg_sequences WHERE schemaname = current_schema() AND data_type = 'bigint'::regtype

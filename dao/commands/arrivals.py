@@ -7,7 +7,7 @@ from datetime import datetime
 
 from dao.commands.rows import Arrival
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 
 READ_MAX = 2_000
 """Of the handled commands the newest so many are searched for those that were handled lately; `_LATELY` has the same
@@ -16,7 +16,7 @@ number."""
 
 # Here and below a command that starts a run is named by its run, one that changes a run names it, one that was refused
 # its workflow. Of the history only the newest `READ_MAX` entries are read.
-_LATELY = text("""
+_LATELY = Sql("""
     WITH arrived AS MATERIALIZED (
         (SELECT * FROM (
             SELECT c.id, c.type, c.created_at, CAST(NULL AS timestamptz) AS handled_at,
@@ -43,7 +43,7 @@ _LATELY = text("""
 """)
 # Ids grow with the time of their insert, but for moments: the ids of a time are found by bisection, some forty reads
 # in the primary key, instead of by an index that every command would have to write. The margin covers those moments.
-_BETWEEN = text("""
+_BETWEEN = Sql("""
     WITH RECURSIVE bisected (wanted, low, high) AS (
         SELECT w.at, CAST(0 AS bigint), coalesce((SELECT max(command_id) FROM command_history), 0) + 1
         FROM (VALUES (CAST(:since AS timestamptz)), (CAST(:until AS timestamptz))) AS w (at)

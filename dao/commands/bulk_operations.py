@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.run_lists.run_conditions import RunConditions
 from dao.runs.bulk import Matching
 from model.accounts.audits import ActorKind
@@ -72,40 +72,40 @@ class BulkOperation(NewOperation):
     idle_s: float
 
 
-_LAST_RUN = text("SELECT coalesce(max(id), 0) FROM workflow_instance")
-_INSERT = text("""
+_LAST_RUN = Sql("SELECT coalesce(max(id), 0) FROM workflow_instance")
+_INSERT = Sql("""
     INSERT INTO bulk_operation
         (action, wanted, total, done_to, last_run, actor_kind, actor, account_id, address, request_id)
     VALUES (:action, CAST(:wanted AS jsonb), :total, :done_to, :last_run, :kind, :name, :account, :address, :request_id)
     RETURNING id
 """)
-_FIND = text("""
+_FIND = Sql("""
     SELECT action, wanted, total, done_to, last_run, actor_kind, actor, account_id, address, request_id, id, state,
            asked, refused, problem, created_at, updated_at, ended_at,
            extract(epoch FROM clock_timestamp() - updated_at)::float8
     FROM bulk_operation WHERE id = :id
 """)
 # SKIP LOCKED: another process is at that one. The one that has waited longest comes first, so that all get on.
-_NEXT = text("""
+_NEXT = Sql("""
     SELECT action, wanted, total, done_to, last_run, actor_kind, actor, account_id, address, request_id, id, state,
            asked, refused, problem, created_at, updated_at, ended_at,
            extract(epoch FROM clock_timestamp() - updated_at)::float8
     FROM bulk_operation WHERE state = 'RUNNING'                               -- index: bulk_operation_running
     ORDER BY updated_at LIMIT 1 FOR UPDATE SKIP LOCKED
 """)
-_ADVANCE = text("""
+_ADVANCE = Sql("""
     UPDATE bulk_operation
     SET done_to = :done_to, asked = asked + :asked, refused = refused + :refused, updated_at = clock_timestamp(),
         state = CASE WHEN :done_to >= last_run THEN 'DONE' ELSE state END,
         ended_at = CASE WHEN :done_to >= last_run THEN clock_timestamp() END
     WHERE id = :id AND state = 'RUNNING'
 """)
-_END = text("""
+_END = Sql("""
     UPDATE bulk_operation
     SET state = :state, problem = :problem, updated_at = clock_timestamp(), ended_at = clock_timestamp()
     WHERE id = :id AND state = 'RUNNING'
 """)
-_RESUME = text("""
+_RESUME = Sql("""
     UPDATE bulk_operation SET state = 'RUNNING', problem = NULL, updated_at = clock_timestamp(), ended_at = NULL
     WHERE id = :id AND state IN ('STOPPED', 'FAILED')
 """)

@@ -6,14 +6,14 @@ from datetime import timedelta
 
 from dao.commands.rows import Claims
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 
 READ_MAX = 5_000
 
 
 # index: command_history_pkey, of which only the newest entries are read. If these reach less far back, the rate is
 # computed from the time that they cover.
-_RECENT = text("""
+_RECENT = Sql("""
     WITH newest AS (
         SELECT master_id, handled_at FROM command_history ORDER BY command_id DESC LIMIT :read_max
     ), lately AS (

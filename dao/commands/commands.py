@@ -14,7 +14,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.changes import Changes
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
 from model.cluster.slots import Slot
@@ -33,7 +33,7 @@ from model.runs.commands import CommandRow
 # MATERIALIZED, and picked separately from the DELETE: the planner may run a subquery once for each row, and its LIMIT
 # would then allow more deletions. FOR UPDATE SKIP LOCKED: two masters may believe that they have the same slot; each
 # row goes to one of them.
-_CLAIM = text("""
+_CLAIM = Sql("""
     WITH picked AS MATERIALIZED (
         SELECT ctid FROM command                   -- index: command_claim
         WHERE (id / :id_step) % nullif(:total, 0) = :current AND deaths = 0
@@ -53,7 +53,7 @@ _CLAIM = text("""
 
 # For a master without room: commands that need no room come first in the index, so the rest is not read. Without a slot
 # (:total is 0) it takes only commands that have waited too long.
-_CLAIM_URGENT = text("""
+_CLAIM_URGENT = Sql("""
     WITH picked AS MATERIALIZED (
         SELECT ctid FROM command                   -- index: command_claim
         WHERE priority_rank = -1 AND type IN ('RECOVER_TOLERANCE_FAULT_PROCESS', 'PAUSE', 'STOP')
@@ -72,7 +72,7 @@ _CLAIM_URGENT = text("""
            parent, from_above::text, left(traceparent, 100)
     FROM gone ORDER BY id
 """)
-_TAKE = text("""
+_TAKE = Sql("""
     WITH picked AS MATERIALIZED (
         SELECT ctid FROM command WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE SKIP LOCKED
     ), gone AS (
@@ -85,7 +85,7 @@ _TAKE = text("""
     FROM gone ORDER BY priority_rank, id
 """)
 # What lies ahead by as much has the time of a clock that was set back since; nobody knows how long it has waited.
-_STEAL = text("""
+_STEAL = Sql("""
     WITH aged AS MATERIALIZED (
         SELECT ctid FROM command                   -- index: command_age
         WHERE created_at < now() - CAST(:age AS interval) AND deaths = 0
@@ -114,7 +114,7 @@ _STEAL = text("""
 
 # A command whose row in the history was deleted violates the primary key all the same: it is inserted without its id.
 # Its id is at or below the floor (`dao/retention/floor.py`). A floor above the newest row was written by hand.
-_RECORD = text("""
+_RECORD = Sql("""
     INSERT INTO command_history
         (command_id, type, outcome, workflow_instance_id, master_id, slot_current, slot_total, created_at, created_by)
     SELECT CASE WHEN EXISTS (SELECT FROM history_floor f
@@ -138,7 +138,7 @@ _OUTCOMES = RowArrays(
     },
 )
 
-_REFUSE = text("""
+_REFUSE = Sql("""
     INSERT INTO error_command
         (command_id, type, workflow_code, workflow_version, workflow_instance_id, params, priority, failure_strategy,
          worker_group, created_at, created_by, reason, master_id, warning_type, alert_group, environment, dry_run,
@@ -149,7 +149,7 @@ _REFUSE = text("""
             CAST(:dry_run AS boolean), :task_depend_type, :start_tasks, CAST(:schedule_time AS timestamptz),
             :time_zone, CAST(:schedule_id AS bigint), :parent, :traceparent)
 """)
-_BEFORE = text("""
+_BEFORE = Sql("""
     SELECT outcome, date_trunc('second', handled_at)::text AS at, workflow_instance_id
     FROM command_history WHERE command_id = :id
     UNION ALL
@@ -160,10 +160,10 @@ _BEFORE = text("""
     LIMIT 1
 """)
 
-_ANY_BUT = text("SELECT EXISTS (SELECT FROM command WHERE id <> :id)")
+_ANY_BUT = Sql("SELECT EXISTS (SELECT FROM command WHERE id <> :id)")
 
 # null = the value of the table or the definition applies.
-_INSERT = text("""
+_INSERT = Sql("""
     INSERT INTO command
         (type, workflow_code, workflow_version, workflow_instance_id, params, priority, failure_strategy, worker_group,
          warning_type, alert_group, environment, dry_run, task_depend_type, start_tasks, schedule_time, time_zone,
@@ -185,7 +185,7 @@ _INSERT = text("""
 """)
 _NEW = RowArrays(_INSERT)
 
-_ID_INCREMENT = text("""
+_ID_INCREMENT = Sql("""
     SELECT seqincrement FROM pg_sequence WHERE seqrelid = pg_get_serial_sequence('command', 'id')::regclass
 """)
 

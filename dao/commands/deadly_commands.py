@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.cluster.slots import Slot
 from model.ids import CommandId, Epoch
 
@@ -32,7 +32,7 @@ SUSPECTS_MAX = 500
 # that starts the next run of a serial line has the same priority but is included: that run may be suspect, and has no
 # limit yet. The increment of the ids is read from the sequence, since the process that fences may lack the settings of
 # a master.
-_MARK_SUSPECTS = text("""
+_MARK_SUSPECTS = Sql("""
     WITH step AS MATERIALIZED (
         SELECT seqincrement AS n FROM pg_sequence WHERE seqrelid = pg_get_serial_sequence('command', 'id')::regclass
     ), of_its_slot AS MATERIALIZED (
@@ -54,7 +54,7 @@ _MARK_SUSPECTS = text("""
 # A command that a living master tries belongs to it. A master that has left in good order has cleared nothing and died
 # of nothing. The caller has no suspect command at the moment: it does not know of rows with its own epoch, because the
 # answer to a COMMIT was lost.
-_TRY = text("""
+_TRY = Sql("""
     WITH free AS MATERIALIZED (
         SELECT c.ctid AS place, c.id, c.deaths FROM command c                                -- index: command_deadly
         WHERE c.deaths > 0 AND (SELECT n.state FROM node n
@@ -71,7 +71,7 @@ _TRY = text("""
 """)
 
 
-_GIVE_BACK = text("""
+_GIVE_BACK = Sql("""
     UPDATE command SET tried_by = NULL WHERE id = ANY(CAST(:ids AS bigint[])) AND coalesce(tried_by = :master, false)
 """)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import Epoch, WorkflowCode
 from model.runs.states import TaskState, WorkflowState
 
@@ -50,20 +50,20 @@ class Proof:
     failed_unexpectedly: int
 
 
-_INSERT = text("""
+_INSERT = Sql("""
     INSERT INTO command (type, workflow_code)
     SELECT 'START_PROCESS', (CAST(:codes AS bigint[]))[1 + n % cardinality(CAST(:codes AS bigint[]))]
     FROM generate_series(CAST(:first AS integer), CAST(:last AS integer)) AS n
 """)
 # The tables of a demo are small: full scans are acceptable here and nowhere else.
-_TALLY = text("""
+_TALLY = Sql("""
     SELECT 'waiting' AS what, '' AS which, count(*) AS number FROM command
     UNION ALL SELECT 'handled', master_id::text, count(*) FROM command_history GROUP BY master_id
     UNION ALL SELECT 'owned', master_id::text, count(*) FROM workflow_instance WHERE ended_at IS NULL GROUP BY master_id
     UNION ALL SELECT 'runs', state, count(*) FROM workflow_instance GROUP BY state
     UNION ALL SELECT 'tasks', state, count(*) FROM task_instance GROUP BY state
 """)
-_PROOF = text("""
+_PROOF = Sql("""
     SELECT (SELECT count(*) FROM command_history WHERE type = 'START_PROCESS' AND outcome = 'DONE'),
            (SELECT count(*) FROM command_history WHERE type <> 'START_PROCESS' AND outcome = 'DONE'),
            (SELECT count(*) FROM workflow_instance),

@@ -11,7 +11,7 @@ from dao.commands.rows import ErrorCommand
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.changes import Changes
 from model.choices import FailureStrategy, Priority, TaskDependType
 from model.errors import NotFound, Refused
@@ -36,7 +36,7 @@ class Corrections:
 
 
 # A command that names workflows of two projects is seen by who sees both.
-_LIST = text("""
+_LIST = Sql("""
     SELECT e.command_id, coalesce(e.type, ''), e.workflow_code, e.workflow_version, e.workflow_instance_id,
            coalesce(e.params, ''), e.priority, e.failure_strategy, e.worker_group, e.created_at::text, e.created_by,
            e.reason, e.master_id, e.refused_at, e.start_tasks, d.project, r.project
@@ -53,7 +53,7 @@ _LIST = text("""
 """)
 # With all its values but those that are given instead, and as a new command: a new id, so a new slot, and a new
 # creation time, so that nobody steals it as one that has waited too long.
-_RETRY = text("""
+_RETRY = Sql("""
     WITH gone AS (
         DELETE FROM error_command WHERE command_id = :id RETURNING *
     ), asked AS (
@@ -77,14 +77,14 @@ _RETRY = text("""
     )
     SELECT EXISTS (SELECT FROM gone) AS found, (SELECT id FROM asked) AS id
 """)
-_TO_SET_ASIDE = text("""
+_TO_SET_ASIDE = Sql("""
     SELECT id, EXISTS (SELECT FROM command_history h WHERE h.command_id = command.id) AS was_handled
     FROM command
     WHERE parent IS NULL AND type IS DISTINCT FROM 'RECOVER_TOLERANCE_FAULT_PROCESS'
       AND NOT EXISTS (SELECT FROM error_command e WHERE e.command_id = command.id)
     ORDER BY id LIMIT :limit FOR UPDATE
 """)
-_DROP = text("DELETE FROM error_command WHERE command_id = ANY(CAST(:ids AS bigint[]))")
+_DROP = Sql("DELETE FROM error_command WHERE command_id = ANY(CAST(:ids AS bigint[]))")
 
 SET_ASIDE_AT_ONCE = 1_000
 """A queue may be larger than the memory of who sets it aside."""

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
 from model.runs.commands import CommandRow
 
 # The columns are those of a `CommandRow`, in its order, and `inherited`.
-_OLDER = text("""
+_OLDER = Sql("""
     SELECT older.* FROM unnest(CAST(:codes AS bigint[]), CAST(:befores AS bigint[])) AS line (code, before)
     CROSS JOIN LATERAL (
         SELECT id, coalesce(type, ''), workflow_code::text, workflow_version::text, workflow_instance_id::text, params,
@@ -33,17 +33,17 @@ _OLDER = text("""
     ) AS older
 """)
 
-_BACKLOG = text("""
+_BACKLOG = Sql("""
     SELECT code FROM unnest(CAST(:codes AS bigint[]), CAST(:counts AS integer[])) AS asked (code, count)
     WHERE (SELECT count(*) FROM (
                SELECT FROM command                                              -- index: command_start
                WHERE type IN ('START_PROCESS', 'START_CURRENT_TASK_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA')
                  AND workflow_code = code LIMIT count) AS start) >= count
 """)
-_ABOVE = text("""
+_ABOVE = Sql("""
     SELECT id, params FROM workflow_instance WHERE id = ANY(CAST(:runs AS bigint[]))   -- index: workflow_instance_pkey
 """)
-_FIRST = text("""
+_FIRST = Sql("""
     SELECT i.id, older.id FROM workflow_instance i CROSS JOIN LATERAL (
         SELECT c.id FROM command c                                              -- index: command_start
         WHERE c.type IN ('START_PROCESS', 'START_CURRENT_TASK_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA')

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from dao.commands.rows import Residue, WaitingCommand
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import CommandId
 
 READ_MAX = 5_000
@@ -47,7 +47,7 @@ class GroupQueue:
     running: int
 
 
-_WAITING = text("""
+_WAITING = Sql("""
     SELECT c.id, c.type, c.workflow_code, d.name, d.project, c.workflow_instance_id, c.priority,
            CASE WHEN isfinite(c.created_at)
                 THEN extract(epoch FROM clock_timestamp() - c.created_at)::float8 END,
@@ -58,7 +58,7 @@ _WAITING = text("""
     WHERE (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
     ORDER BY c.priority_rank, c.id LIMIT :limit
 """)
-_BY_ID = text("""
+_BY_ID = Sql("""
     SELECT c.id, c.type, c.workflow_code, d.name, d.project, c.workflow_instance_id, c.priority,
            CASE WHEN isfinite(c.created_at)
                 THEN extract(epoch FROM clock_timestamp() - c.created_at)::float8 END,
@@ -69,10 +69,10 @@ _BY_ID = text("""
     WHERE (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
     ORDER BY c.id LIMIT :limit
 """)
-_UP_TO = text("SELECT id FROM command WHERE id > :after ORDER BY id OFFSET CAST(:read AS bigint) - 1 LIMIT 1")
-_IS_LONGER = text("SELECT EXISTS (SELECT FROM command ORDER BY id OFFSET :read)")
+_UP_TO = Sql("SELECT id FROM command WHERE id > :after ORDER BY id OFFSET CAST(:read AS bigint) - 1 LIMIT 1")
+_IS_LONGER = Sql("SELECT EXISTS (SELECT FROM command ORDER BY id OFFSET :read)")
 # Commands that need no room have priority: a full master takes them too.
-_WITHOUT_ROOM = text("""
+_WITHOUT_ROOM = Sql("""
     SELECT c.id, c.type,
            CASE WHEN isfinite(c.created_at)
                 THEN extract(epoch FROM clock_timestamp() - c.created_at)::float8 END,
@@ -81,7 +81,7 @@ _WITHOUT_ROOM = text("""
     WHERE c.created_at < now() - CAST(:older_than AS interval) AND c.priority_rank >= 0    -- index: command_age
     ORDER BY c.created_at LIMIT :limit
 """)
-_RESIDUES = text("""
+_RESIDUES = Sql("""
     SELECT slot, count(c.id),
            extract(epoch FROM clock_timestamp() - min(c.created_at) FILTER (WHERE isfinite(c.created_at)))::float8
     FROM generate_series(0, :total - 1) AS slot
@@ -90,13 +90,13 @@ _RESIDUES = text("""
     GROUP BY slot ORDER BY slot
 """)
 # index: command_history_pkey. Of two that were taken at the same time that with the higher number is meant.
-_LAST_TAKEN = text("""
+_LAST_TAKEN = Sql("""
     SELECT command_id, type, extract(epoch FROM clock_timestamp() - handled_at)::float8,
            CASE WHEN isfinite(created_at) THEN extract(epoch FROM handled_at - created_at)::float8 END
     FROM command_history WHERE outcome = 'DONE' ORDER BY command_id DESC LIMIT 1
 """)
 # Two subqueries, each with a partial index: a single one for both would read all tasks in the history.
-_QUEUE = text("""
+_QUEUE = Sql("""
     SELECT coalesce(q.worker_group, r.worker_group), coalesce(q.waiting, 0), q.oldest_s, coalesce(r.running, 0)
     FROM (SELECT worker_group, count(*) AS waiting,
                  extract(epoch FROM clock_timestamp()

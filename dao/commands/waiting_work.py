@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.cluster.low_water import FROM_FIRST, Horizon, Marks
 from model.cluster.slots import Slot
 from model.ids import Epoch
@@ -15,7 +15,7 @@ from model.ids import Epoch
 # whole table if the planner wrongly expects an early match; of `task_event` it may read all pages of rows deleted long
 # ago. min() may read all rows if the statistics saw none, and the first by id those of all owners. `:current >= 0`:
 # without a slot the table is not read.
-_WORK_WAITS = text("""
+_WORK_WAITS = Sql("""
     SELECT CASE WHEN :walks THEN
                (SELECT id FROM command                                                  -- index: command_age
                 WHERE created_at >= to_timestamp(CAST(:created_s AS float8))

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import WorkflowCode
 
 # Of the current version, in the order of its triggers. What misses nothing has started the workflow, and begins anew.
-_OF_WORKFLOW = text("""
+_OF_WORKFLOW = Sql("""
     SELECT waits.project, waits.datasets::text, coalesce(w.missing, waits.datasets)::text AS missing,
            coalesce(w.updates, '{}')::text AS updates
     FROM (

@@ -13,7 +13,7 @@ from dao.definitions import versions
 from dao.postgres.notify import changed
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.rows import Row
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.accounts.project_limits import NO_LIMITS, ProjectLimits, limits_of
 from model.changes import Changes
 from model.choices import ReleaseState
@@ -69,12 +69,12 @@ class Wanted:
 
 
 ALL = Wanted()
-_WHEREABOUTS = text("""
+_WHEREABOUTS = Sql("""
     SELECT d.code, d.name, d.project, coalesce(p.code, 0) AS project_code
     FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
     WHERE d.code = ANY(CAST(:codes AS bigint[]))
 """)
-_HEADS = text("""
+_HEADS = Sql("""
     SELECT d.code, d.project, d.name, d.version, d.release_state, coalesce(p.params, '{}') AS project_params,
            p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups
     FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
@@ -82,7 +82,7 @@ _HEADS = text("""
 """)
 # The same, with what the intervals of their runs are computed by: of the schedules that fired, and for other starts of
 # the first schedule that is ONLINE, else the first.
-_TO_START = text("""
+_TO_START = Sql("""
     WITH fired AS MATERIALIZED (
         SELECT workflow_code, json_agg(json_build_array(id, crontab, time_zone))::text AS rules FROM schedule
         WHERE id = ANY(CAST(:schedules AS bigint[]))                                -- index: schedule_pkey
@@ -97,14 +97,14 @@ _TO_START = text("""
     LEFT JOIN fired ON fired.workflow_code = d.code
     WHERE d.code = ANY(CAST(:codes AS bigint[]))
 """)
-_BY_NAME = text("""
+_BY_NAME = Sql("""
     SELECT d.code, d.project, d.name, d.version, d.release_state, coalesce(p.params, '{}') AS project_params,
            p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups
     FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
     WHERE d.project = :project AND d.name = :name
 """)
 # By the primary key; with a project by workflow_definition_name, of which a project has few rows.
-_PAGE = text("""
+_PAGE = Sql("""
     SELECT d.code, d.project, d.name, d.version, d.release_state, coalesce(p.params, '{}') AS project_params,
            p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups
     FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
@@ -119,27 +119,27 @@ _PAGE = text("""
     ORDER BY d.code LIMIT :limit
 """)
 # As text: JSON nested too deeply for Python's parser must fail one definition, not the whole fetch.
-_SPECS = text("""
+_SPECS = Sql("""
     SELECT workflow_code, version, spec::text FROM workflow_version
     JOIN unnest(CAST(:codes AS bigint[]), CAST(:versions AS integer[])) AS wanted (wanted_code, wanted_version)
       ON workflow_code = wanted_code AND version = wanted_version
 """)
 # The row lock serializes two saves of one name.
-_LOCK_HEAD = text("""
+_LOCK_HEAD = Sql("""
     INSERT INTO workflow_definition (code, project, name, version, release_state)
     VALUES (coalesce(CAST(:code AS bigint), nextval(pg_get_serial_sequence('workflow_definition', 'code'))),
             :project, :name, 1, :release_state)
     ON CONFLICT (project, name) DO UPDATE SET updated_at = clock_timestamp()
     RETURNING code, version
 """)
-_LOCK = text("SELECT FROM workflow_definition WHERE code = :code FOR NO KEY UPDATE")
-_PROJECTS = text("SELECT project FROM workflow_definition WHERE name = :name ORDER BY project")
-_LAST_VERSION = text("SELECT max(version) FROM workflow_version WHERE workflow_code = :code")
-_INSERT_VERSION = text("""
+_LOCK = Sql("SELECT FROM workflow_definition WHERE code = :code FOR NO KEY UPDATE")
+_PROJECTS = Sql("SELECT project FROM workflow_definition WHERE name = :name ORDER BY project")
+_LAST_VERSION = Sql("SELECT max(version) FROM workflow_version WHERE workflow_code = :code")
+_INSERT_VERSION = Sql("""
     INSERT INTO workflow_version (workflow_code, version, spec, created_by, source_text)
     VALUES (:code, :version, CAST(:spec AS jsonb), coalesce(:by, session_user), :source)
 """)
-_SET_HEAD = text("""
+_SET_HEAD = Sql("""
     UPDATE workflow_definition SET version = :version, release_state = :release_state, updated_at = clock_timestamp()
     WHERE code = :code
 """)

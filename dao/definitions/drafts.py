@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import WorkflowCode
 
 
@@ -46,7 +46,7 @@ class ListedDraft:
 
 
 # The workflows by their names: one by one, since a person has few drafts, and a cluster may have many workflows.
-_LIST = text("""
+_LIST = Sql("""
     SELECT w.person, w.project, w.name, w.base_version, w.revision, w.created_at, w.updated_at, octet_length(w.content),
            d.code, d.version
     FROM workflow_draft w
@@ -57,24 +57,24 @@ _LIST = text("""
       AND (CAST(:visible AS text[]) IS NULL OR w.project = ANY(CAST(:visible AS text[])))
     ORDER BY w.project, w.name LIMIT :limit
 """)
-_FIND = text("""
+_FIND = Sql("""
     SELECT person, project, name, base_version, revision, created_at, updated_at, octet_length(content), content
     FROM workflow_draft WHERE person = :person AND project = :project AND name = :name
 """)
-_COUNT = text("SELECT count(*) FROM workflow_draft WHERE person = :person")
-_INSERT = text("""
+_COUNT = Sql("SELECT count(*) FROM workflow_draft WHERE person = :person")
+_INSERT = Sql("""
     INSERT INTO workflow_draft (person, project, name, content, base_version)
     VALUES (:person, :project, :name, :content, CAST(:base_version AS integer))
     ON CONFLICT DO NOTHING
     RETURNING person, project, name, base_version, revision, created_at, updated_at, octet_length(content)
 """)
-_UPDATE = text("""
+_UPDATE = Sql("""
     UPDATE workflow_draft SET content = :content, base_version = CAST(:base_version AS integer),
            revision = DEFAULT, updated_at = clock_timestamp()
     WHERE person = :person AND project = :project AND name = :name AND revision = :revision
     RETURNING person, project, name, base_version, revision, created_at, updated_at, octet_length(content)
 """)
-_DELETE = text("""
+_DELETE = Sql("""
     DELETE FROM workflow_draft
     WHERE person = :person AND project = :project AND name = :name AND revision = :revision
 """)

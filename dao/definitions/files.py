@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.errors import NotFound
 
 
@@ -33,49 +33,49 @@ class FileUser:
 
 
 # The content first: the file's row refers to it. One that is there stays for another day, for who names it next.
-_PUT_CONTENT = text("""
+_PUT_CONTENT = Sql("""
     INSERT INTO file_content (hash, content) VALUES (:hash, :content)
     ON CONFLICT (hash) DO UPDATE SET named_at = clock_timestamp()
 """)
 # No row if the file has this content.
-_PUT = text("""
+_PUT = Sql("""
     INSERT INTO project_file (project, path, hash, changed_by) VALUES (:project, :path, :hash, :by)
     ON CONFLICT (project, path) DO UPDATE
         SET hash = excluded.hash, changed_at = clock_timestamp(), changed_by = excluded.changed_by
         WHERE project_file.hash <> excluded.hash
     RETURNING path
 """)
-_PAGE = text("""
+_PAGE = Sql("""
     SELECT f.path, f.hash, octet_length(c.content), f.changed_at, f.changed_by
     FROM project_file f JOIN file_content c ON c.hash = f.hash
     WHERE f.project = :project AND f.path > :after                                   -- index: project_file_pkey
       AND starts_with(f.path, :under)
     ORDER BY f.path LIMIT :limit
 """)
-_FIND = text("""
+_FIND = Sql("""
     SELECT f.path, f.hash, octet_length(c.content), f.changed_at, f.changed_by, c.content
     FROM project_file f JOIN file_content c ON c.hash = f.hash
     WHERE f.project = :project AND f.path = :path                                    -- index: project_file_pkey
 """)
-_DELETE = text("DELETE FROM project_file WHERE project = :project AND path = :path RETURNING hash")
-_HASHES = text("""
+_DELETE = Sql("DELETE FROM project_file WHERE project = :project AND path = :path RETURNING hash")
+_HASHES = Sql("""
     SELECT path, hash FROM project_file
     WHERE project = :project                                                         -- index: project_file_pkey
       AND (path = ANY(CAST(:paths AS text[]))
            OR EXISTS (SELECT FROM unnest(CAST(:folders AS text[])) AS folder WHERE starts_with(path, folder)))
 """)
-_CONTENTS = text("""
+_CONTENTS = Sql("""
     SELECT hash, content FROM file_content WHERE hash = ANY(CAST(:hashes AS text[]))  -- index: file_content_pkey
 """)
 # By the workflows of the project: it has few that name files.
-_OUTDATED = text("""
+_OUTDATED = Sql("""
     SELECT d.code, d.name FROM workflow_definition d
     JOIN version_file v ON v.workflow_code = d.code AND v.version = d.version AND v.path = :path
                                                                                      -- index: version_file_pkey
     WHERE d.project = :project AND v.hash IS DISTINCT FROM CAST(:hash AS text) ORDER BY d.name LIMIT :limit
 """)
 # What is about to be named was put within the day; the foreign keys hold what is named meanwhile.
-_DELETE_UNNAMED = text("""
+_DELETE_UNNAMED = Sql("""
     DELETE FROM file_content WHERE hash = ANY(ARRAY(
         SELECT c.hash FROM file_content c
         WHERE c.named_at < now() - CAST(:kept AS interval)

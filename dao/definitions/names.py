@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import WorkflowInstanceId
 from model.runs.states import WorkflowState
 
@@ -31,13 +31,13 @@ class RunName:
     state: WorkflowState
 
 
-_WORKFLOWS = text("""
+_WORKFLOWS = Sql("""
     SELECT name, project FROM workflow_definition
     WHERE starts_with(name, :prefix) AND NOT is_trial AND project = coalesce(CAST(:project AS text), project)
       AND (CAST(:visible AS text[]) IS NULL OR project = ANY(CAST(:visible AS text[])))
     ORDER BY name, project LIMIT :limit
 """)
-_RUNS = text("""
+_RUNS = Sql("""
     SELECT i.id, d.name, i.state
     FROM (SELECT id, workflow_code, state FROM workflow_instance ORDER BY id DESC LIMIT :newest) AS i
     LEFT JOIN workflow_definition d ON d.code = i.workflow_code

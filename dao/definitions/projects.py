@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.definitions.defaults import TaskDefaults
 from model.definitions.project_defaults import read_defaults, written_defaults
 from model.errors import NotFound, Refused
 from model.parameters.parameters import parse_parameters
 
 # Few rows: what the projects are is read whole, and counted for those of the page only.
-_PAGE = text("""
+_PAGE = Sql("""
     SELECT n.name, coalesce(p.params, '{}'), p.created_at,
            p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups, p.kept_days,
            coalesce(p.defaults, '{}')::text,
@@ -25,26 +25,26 @@ _PAGE = text("""
     WHERE n.name > :after AND (CAST(:names AS text[]) IS NULL OR n.name = ANY(CAST(:names AS text[])))
     ORDER BY n.name LIMIT :limit
 """)
-_INSERT = text("INSERT INTO project (name) VALUES (:name) ON CONFLICT DO NOTHING")
-_WORKFLOWS = text(
+_INSERT = Sql("INSERT INTO project (name) VALUES (:name) ON CONFLICT DO NOTHING")
+_WORKFLOWS = Sql(
     "SELECT name FROM workflow_definition WHERE project = :name AND NOT is_trial ORDER BY name LIMIT :limit"
 )
-_DELETE = text("""
+_DELETE = Sql("""
     WITH former AS (DELETE FROM project_member WHERE project = :name),
          views AS (DELETE FROM saved_view WHERE project = :name),
          files AS (DELETE FROM project_file WHERE project = :name)
     DELETE FROM project WHERE name = :name
 """)
-_DEFAULTS = text("SELECT defaults::text FROM project WHERE name = :name AND defaults <> '{}'")
-_SET_DEFAULTS = text("UPDATE project SET defaults = CAST(:defaults AS jsonb) WHERE name = :name")
-_PARAMS = text("SELECT params FROM project WHERE name = :name")
-_HAS_WORKFLOWS = text("SELECT EXISTS (SELECT FROM workflow_definition WHERE project = :name)")
+_DEFAULTS = Sql("SELECT defaults::text FROM project WHERE name = :name AND defaults <> '{}'")
+_SET_DEFAULTS = Sql("UPDATE project SET defaults = CAST(:defaults AS jsonb) WHERE name = :name")
+_PARAMS = Sql("SELECT params FROM project WHERE name = :name")
+_HAS_WORKFLOWS = Sql("SELECT EXISTS (SELECT FROM workflow_definition WHERE project = :name)")
 # The update changes nothing: it locks the row, so that of two concurrent changes the second sees the first.
-_HOLD = text("""
+_HOLD = Sql("""
     INSERT INTO project (name) VALUES (:name) ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING params
 """)
-_SET = text("UPDATE project SET params = :params WHERE name = :name")
-_KEEP = text("UPDATE project SET kept_days = :days WHERE name = :name")
+_SET = Sql("UPDATE project SET params = :params WHERE name = :name")
+_KEEP = Sql("UPDATE project SET kept_days = :days WHERE name = :name")
 
 
 @dataclass(frozen=True, slots=True)

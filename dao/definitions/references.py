@@ -7,19 +7,19 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.ids import WorkflowCode
 from model.logic.references import TRIGGER, Reference, references, triggering
 
 # Rarely run, and reads definitions only: no index for it.
-_NAMING = text("""
+_NAMING = Sql("""
     SELECT d.code, d.project, d.name, d.release_state, v.spec::text AS spec
     FROM workflow_definition d JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version
     WHERE NOT d.is_trial AND v.spec @> ANY(CAST(:types AS jsonb[]))
 """)
-_WAITING = text("""
+_WAITING = Sql("""
     SELECT coalesce(d.project, 'default') AS project, v.spec::text AS spec, i.workflow_code AS code,
            v.spec ->> 'after_last' IS NOT NULL AS is_dated
     FROM (SELECT DISTINCT i.workflow_code, i.workflow_version
@@ -29,21 +29,21 @@ _WAITING = text("""
     LEFT JOIN workflow_definition d ON d.code = i.workflow_code
 """)
 # Of chains that stopped, too: they go on when their last run is repeated.
-_BACKFILLED = text("""
+_BACKFILLED = Sql("""
     SELECT workflow_code FROM workflow_instance WHERE backfill IS NOT NULL          -- index: workflow_instance_chain
     UNION SELECT workflow_code FROM command WHERE type = 'COMPLEMENT_DATA' AND workflow_code IS NOT NULL
 """)
 # Their dates wait for each other, though no task of a definition says so.
-_DATED = text("""
+_DATED = Sql("""
     SELECT d.code FROM workflow_definition d
     JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version
     WHERE NOT d.is_trial AND v.spec ->> 'after_last' IS NOT NULL
 """)
-_HAS_PROJECT = text("""
+_HAS_PROJECT = Sql("""
     SELECT :project = 'default' OR EXISTS (SELECT FROM project WHERE name = :project)
         OR EXISTS (SELECT FROM workflow_definition WHERE project = :project)
 """)
-_NAMES = text("SELECT code, project, name FROM workflow_definition")
+_NAMES = Sql("SELECT code, project, name FROM workflow_definition")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,29 +7,29 @@ from dataclasses import dataclass
 from dao.definitions.references import named_by
 from dao.postgres.notify import changed
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.changes import Changes
 from model.choices import ReleaseState
 from model.ids import CommandId, ScheduleId, WorkflowCode, WorkflowInstanceId
 
 FOUND_MAX = 5
 
-_SET_STATE = text("""
+_SET_STATE = Sql("""
     UPDATE workflow_definition SET release_state = :state, updated_at = clock_timestamp()
     WHERE code = :code AND release_state <> :state
 """)
-_FIRING = text("SELECT id FROM schedule WHERE workflow_code = :code AND state = 'ONLINE' ORDER BY id")
-_SCHEDULES = text("SELECT id FROM schedule WHERE workflow_code = :code ORDER BY id LIMIT :limit")
+_FIRING = Sql("SELECT id FROM schedule WHERE workflow_code = :code AND state = 'ONLINE' ORDER BY id")
+_SCHEDULES = Sql("SELECT id FROM schedule WHERE workflow_code = :code ORDER BY id LIMIT :limit")
 # In two parts, each with its index: workflow_instance_line, workflow_instance_turn.
-_UNFINISHED = text("""
+_UNFINISHED = Sql("""
     SELECT id FROM workflow_instance WHERE workflow_code = :code
       AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
     UNION ALL
     SELECT id FROM workflow_instance WHERE workflow_code = :code AND state = 'SERIAL_WAIT'
     ORDER BY id LIMIT :limit
 """)
-_COMMANDS = text("SELECT id FROM command WHERE workflow_code = :code ORDER BY id LIMIT :limit")  # asked by people only
-_DELETE = text("""
+_COMMANDS = Sql("SELECT id FROM command WHERE workflow_code = :code ORDER BY id LIMIT :limit")  # asked by people only
+_DELETE = Sql("""
     WITH gone AS (DELETE FROM workflow_version WHERE workflow_code = :code)
     DELETE FROM workflow_definition WHERE code = :code
 """)

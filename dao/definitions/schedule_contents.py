@@ -8,21 +8,21 @@ from dataclasses import dataclass
 from dao.postgres.notify import SCHEDULE, changed, notify
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.rows import Row
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.changes import Changes
 from model.choices import FailureStrategy, Misfire, Priority, WarningType
 from model.errors import Refused
 from model.ids import ScheduleId, WorkflowCode
 from model.time.schedules import ScheduleSpec, stored_time
 
-_CONTENTS = text("""
+_CONTENTS = Sql("""
     SELECT id, state, from_file, crontab, time_zone, start_time::text, end_time::text, params, misfire, misfire_grace_s,
            priority, failure_strategy, warning_type, alert_group, worker_group, environment
     FROM schedule WHERE workflow_code = :workflow      -- index: schedule_of_workflow
     ORDER BY id
 """)
 _CHANGE = "UPDATE schedule SET {}, updated_at = clock_timestamp() WHERE id = :id RETURNING workflow_code"
-_LIST_IN_FILE = text("UPDATE schedule SET from_file = true WHERE id = :id AND NOT from_file")
+_LIST_IN_FILE = Sql("UPDATE schedule SET from_file = true WHERE id = :id AND NOT from_file")
 COLUMNS = frozenset(ScheduleSpec.__slots__)
 
 
@@ -48,7 +48,7 @@ async def change_columns(connection: AsyncConnection, id_: ScheduleId, values: M
     """
     assert values.keys() <= COLUMNS
     sets = ", ".join(f"{name} = :{name}" for name in values)
-    rows = await connection.execute(text(_CHANGE.format(sets)), {**values, "id": id_})
+    rows = await connection.execute(Sql(_CHANGE.format(sets)), {**values, "id": id_})
     await notify(connection, SCHEDULE)
     await changed(connection, Changes(definitions=set(rows.scalars())))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import ScheduleId
 from model.runs.states import WorkflowState
 
@@ -26,7 +26,7 @@ class DayCount:
     is_cut: bool
 
 
-_COUNTS = text("""
+_COUNTS = Sql("""
     SELECT own.schedule_id, width_bucket(own.schedule_time, CAST(:begins AS timestamptz[])) - 1, own.state, count(*),
            bool_or(own.place > :read)
     FROM unnest(CAST(:schedules AS bigint[])) AS wanted (id)

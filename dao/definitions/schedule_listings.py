@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.choices import ReleaseState
 from model.time.schedules import ScheduleRow
 
@@ -27,7 +27,7 @@ ALL = ScheduleFilter()
 
 # A listing of all goes by the primary key and stops at its limit. Without a workflow (LEFT JOIN) only those are listed
 # who may see everything. Times as text: an infinite one would otherwise fail the fetch of all.
-_PAGE = text("""
+_PAGE = Sql("""
     SELECT s.id, s.workflow_code, s.crontab, s.time_zone, s.start_time::text, s.end_time::text, s.state, s.misfire,
            s.misfire_grace_s, s.next_fire_at::text, s.last_fire_at::text, s.problem, s.updated_at::text,
            s.counts_from::text, d.name, d.project, s.from_file
@@ -40,7 +40,7 @@ _PAGE = text("""
     ORDER BY s.id LIMIT :limit
 """)
 # The next fires of all are fires of those that are due first: no more schedules than fires have to be read.
-_UPCOMING = text("""
+_UPCOMING = Sql("""
     SELECT s.id, s.workflow_code, s.crontab, s.time_zone, s.start_time::text, s.end_time::text, s.state, s.misfire,
            s.misfire_grace_s, s.next_fire_at::text, s.last_fire_at::text, s.problem, s.updated_at::text,
            s.counts_from::text, d.name, d.project, s.from_file

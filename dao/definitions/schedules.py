@@ -15,7 +15,7 @@ from typing import Any
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import SCHEDULE, changed, notify
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.changes import Changes
 from model.cluster.slots import Slot
 from model.errors import NotFound
@@ -26,7 +26,7 @@ from model.time.schedules import ScheduleRow, ScheduleSpec
 #
 # The order and the bound are those of the index `schedule_due`; a schedule with a problem is not due until it is
 # changed. now(), not clock_timestamp(): only now() can be the bound of an index scan.
-_DUE = text("""
+_DUE = Sql("""
     SELECT now() AS computed_at,
            s.id, s.workflow_code, s.crontab, s.time_zone, s.start_time::text, s.end_time::text, s.state, s.misfire,
            s.misfire_grace_s, s.next_fire_at::text, s.last_fire_at::text, s.problem, s.updated_at::text,
@@ -37,7 +37,7 @@ _DUE = text("""
     ORDER BY coalesce(s.next_fire_at, 'epoch'), s.id
     LIMIT :limit
 """)
-_NEXT_DUE = text("""
+_NEXT_DUE = Sql("""
     SELECT CASE WHEN isfinite(due.at) THEN extract(epoch FROM due.at - now())::float8
                 WHEN due.at < now() THEN 0 END AS due_in_s
     FROM (
@@ -48,7 +48,7 @@ _NEXT_DUE = text("""
         LIMIT 1
     ) AS due
 """)
-_NEXT_TO_COME = text("""
+_NEXT_TO_COME = Sql("""
     SELECT CASE WHEN isfinite(due.at) THEN extract(epoch FROM due.at - now())::float8
                 WHEN due.at < now() THEN 0 END AS due_in_s
     FROM (
@@ -65,7 +65,7 @@ _NEXT_TO_COME = text("""
 # LATERAL and by ctid: row by row through the key, however few schedules the statistics show (see
 # dao/commands/commands.py). num_nonnulls keeps the planner from using schedule_due, all of which it would read for each
 # row.
-_FIRE = text("""
+_FIRE = Sql("""
     WITH picked AS MATERIALIZED (
         SELECT p.*, s.place
         FROM unnest(CAST(:ids AS bigint[]), CAST(:seen AS timestamptz[]), CAST(:versions AS timestamptz[]),
@@ -98,7 +98,7 @@ _FIRE = text("""
     SELECT fired.id, (SELECT count(*) FROM asked WHERE asked.schedule_id = fired.id) AS commands FROM fired
 """)
 
-_OF_WORKFLOW = text("""
+_OF_WORKFLOW = Sql("""
     SELECT s.id, s.workflow_code, s.crontab, s.time_zone, s.start_time::text, s.end_time::text, s.state, s.misfire,
            s.misfire_grace_s, s.next_fire_at::text, s.last_fire_at::text, s.problem, s.updated_at::text,
            s.counts_from::text, d.name, d.project, s.from_file
@@ -106,7 +106,7 @@ _OF_WORKFLOW = text("""
     LEFT JOIN workflow_definition d ON d.code = s.workflow_code
     WHERE s.workflow_code = :workflow ORDER BY s.id
 """)
-_FIND = text("""
+_FIND = Sql("""
     SELECT s.id, s.workflow_code, s.crontab, s.time_zone, s.start_time::text, s.end_time::text, s.state, s.misfire,
            s.misfire_grace_s, s.next_fire_at::text, s.last_fire_at::text, s.problem, s.updated_at::text,
            s.counts_from::text, d.name, d.project, s.from_file
@@ -114,7 +114,7 @@ _FIND = text("""
     WHERE s.id = :id
 """)
 
-_INSERT = text("""
+_INSERT = Sql("""
     INSERT INTO schedule (workflow_code, state, crontab, time_zone, start_time, end_time, params, misfire,
                           misfire_grace_s, priority, failure_strategy, warning_type, alert_group, worker_group,
                           environment)
@@ -123,7 +123,7 @@ _INSERT = text("""
     RETURNING id
 """)
 # The trigger resets computed values, and the time from which fires count, when a value changes that they depend on.
-_CHANGE = text("""
+_CHANGE = Sql("""
     UPDATE schedule
     SET crontab = :crontab, time_zone = :time_zone, start_time = :start_time, end_time = :end_time, params = :params,
         misfire = :misfire, misfire_grace_s = :misfire_grace_s, priority = :priority,
@@ -133,14 +133,14 @@ _CHANGE = text("""
     RETURNING workflow_code
 """)
 # Setting ONLINE again retries a schedule with a problem, and changes nothing for one that works.
-_SET_STATE = text("""
+_SET_STATE = Sql("""
     UPDATE schedule
     SET state = :state, updated_at = clock_timestamp(), problem = NULL,
         next_fire_at = CASE WHEN state = :state AND problem IS NULL THEN next_fire_at END
     WHERE id = :id
     RETURNING workflow_code
 """)
-_REMOVE = text("DELETE FROM schedule WHERE id = :id RETURNING workflow_code")
+_REMOVE = Sql("DELETE FROM schedule WHERE id = :id RETURNING workflow_code")
 
 
 @dataclass(frozen=True, slots=True)

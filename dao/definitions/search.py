@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql, text
+from dao.postgres.sql import Sql
 from dao.run_lists import id_prefixes
 
 EACH_LENGTH = 100
@@ -41,7 +41,7 @@ class Found:
     about: str
 
 
-_WORKFLOWS = text("""
+_WORKFLOWS = Sql("""
     SELECT 'WORKFLOW', code, name, project, release_state FROM workflow_definition
     WHERE position(lower(:q) IN lower(name)) > 0
       AND (CAST(:visible AS text[]) IS NULL OR project = ANY(CAST(:visible AS text[]))) AND NOT is_trial
@@ -49,7 +49,7 @@ _WORKFLOWS = text("""
 """)
 # From project to project through the index, since most have many workflows; more than 5,000, by name, are not all
 # compared.
-_PROJECTS = text("""
+_PROJECTS = Sql("""
     WITH RECURSIVE step AS (
         (SELECT project FROM workflow_definition ORDER BY project LIMIT 1)      -- index: workflow_definition_name
         UNION ALL
@@ -63,7 +63,7 @@ _PROJECTS = text("""
     ORDER BY position(lower(:q) IN lower(name)) > 1, length(name), name LIMIT :limit
 """)
 # The ids that begin so are a range for each number of digits that follow.
-_RUNS = text("""
+_RUNS = Sql("""
     SELECT 'RUN', run.id, coalesce(d.name, '-'), d.project, run.state
     FROM unnest(CAST(:first AS bigint[]), CAST(:last AS bigint[])) AS range (first, last)
     CROSS JOIN LATERAL (
@@ -73,7 +73,7 @@ _RUNS = text("""
     WHERE (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
     ORDER BY run.id <> :exact, run.id DESC LIMIT :limit
 """)
-_SCHEDULES = text("""
+_SCHEDULES = Sql("""
     SELECT 'SCHEDULE', s.id, coalesce(d.name, '-'), d.project, s.crontab
     FROM (SELECT * FROM schedule WHERE id = :exact                              -- index: schedule_pkey
           UNION ALL
@@ -85,7 +85,7 @@ _SCHEDULES = text("""
     WHERE (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
     ORDER BY s.id <> :exact, array_position(CAST(:workflows AS bigint[]), s.workflow_code), s.id LIMIT :limit
 """)
-_NODES = text("""
+_NODES = Sql("""
     SELECT kind, id, coalesce(nullif(name, ''), address), NULL, address
     FROM node                                                                   -- index: node_alive
     WHERE state IN ('ALIVE', 'LEAVING')

@@ -5,16 +5,16 @@ from __future__ import annotations
 from datetime import timedelta
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import WorkflowCode
 
 KEPT = timedelta(hours=1)
 """Since it was made; the page of its run needs its definition."""
 
-_MARK = text("UPDATE workflow_definition SET is_trial = true WHERE code = :code")
-_COUNT = text("SELECT count(*) FROM workflow_definition WHERE project = :project AND is_trial")
+_MARK = Sql("UPDATE workflow_definition SET is_trial = true WHERE code = :code")
+_COUNT = Sql("SELECT count(*) FROM workflow_definition WHERE project = :project AND is_trial")
 # One that is being asked for, or runs, is deleted later. Its runs stay, as those of any workflow that is deleted.
-_DELETE_ENDED = text("""
+_DELETE_ENDED = Sql("""
     WITH ended AS MATERIALIZED (
         SELECT d.code FROM workflow_definition d                                -- index: workflow_definition_trial
         WHERE d.is_trial AND d.created_at < now() - CAST(:kept AS interval)

@@ -10,12 +10,12 @@ from datetime import datetime
 from pydantic import ValidationError
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.definitions.layout import Layout
 from model.ids import WorkflowCode
 
 # Asked by people only; the runs of one workflow are found by workflow_instance_time.
-_VERSIONS = text("""
+_VERSIONS = Sql("""
     SELECT v.version, v.created_at, v.created_by,
            CASE WHEN jsonb_typeof(v.spec -> 'tasks') = 'array' THEN jsonb_array_length(v.spec -> 'tasks') ELSE 0 END,
            coalesce(r.runs, 0), coalesce(r.unfinished, 0)
@@ -42,17 +42,17 @@ class Version:
     unfinished: int
 
 
-_AUTHORSHIP = text("""
+_AUTHORSHIP = Sql("""
     SELECT version, created_by, created_at FROM workflow_version WHERE workflow_code = :code AND version = :version
 """)
 
-_LISTED = text("""
+_LISTED = Sql("""
     SELECT workflow_code, created_by, created_at, tags::text FROM workflow_version     -- index: workflow_version_pkey
     JOIN unnest(CAST(:codes AS bigint[]), CAST(:versions AS integer[])) AS wanted (wanted_code, wanted_version)
       ON workflow_code = wanted_code AND version = wanted_version
 """)
 
-_SINCE = text("""
+_SINCE = Sql("""
     SELECT version, created_by, created_at FROM workflow_version WHERE workflow_code = :code AND version > :version
     ORDER BY version DESC LIMIT :limit
 """)
@@ -76,24 +76,24 @@ class ListedVersion:
     tags: Sequence[str]
 
 
-_READ_SOURCE = text("SELECT source_text FROM workflow_version WHERE workflow_code = :code AND version = :version")
-_WRITE_SOURCE = text("""
+_READ_SOURCE = Sql("SELECT source_text FROM workflow_version WHERE workflow_code = :code AND version = :version")
+_WRITE_SOURCE = Sql("""
     UPDATE workflow_version SET source_text = :source
     WHERE workflow_code = :code AND version = :version AND source_text IS DISTINCT FROM :source
 """)
 # Rarely asked; it reads the texts of all current versions.
-_BEGINNING_WITH = text("""
+_BEGINNING_WITH = Sql("""
     SELECT d.code FROM workflow_definition d
     JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version
     WHERE starts_with(v.source_text, :head) AND NOT d.is_trial
     ORDER BY d.project, d.name
 """)
-_READ_LAYOUT = text("SELECT layout::text FROM workflow_version WHERE workflow_code = :code AND version = :version")
-_WRITE_LAYOUT = text("""
+_READ_LAYOUT = Sql("SELECT layout::text FROM workflow_version WHERE workflow_code = :code AND version = :version")
+_WRITE_LAYOUT = Sql("""
     UPDATE workflow_version SET layout = CAST(:layout AS jsonb) WHERE workflow_code = :code AND version = :version
 """)
 # By the primary key. What a person inserted may still have declarations among its `params`.
-_ASKING = text("""
+_ASKING = Sql("""
     SELECT workflow_code, version FROM workflow_version
     JOIN unnest(CAST(:codes AS bigint[]), CAST(:versions AS integer[])) AS wanted (wanted_code, wanted_version)
       ON workflow_code = wanted_code AND version = wanted_version

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from dao.cluster.nodes import Me
 from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.cluster.duties import HELD, OVERDUE, PAUSE_MAX, DutyName, Step, pause_after
 from model.ids import Epoch
 
@@ -51,7 +51,7 @@ class Next(NamedTuple):
 # When this master may do the next step; null = there is nothing to do, which is found out here, so that a duty that is
 # done often costs no statement meanwhile. A due_at further away than a period, or a free_at further away than any
 # pause, was written by hand or before the database's clock was set: it does not keep everybody away for ever.
-_NEXT = text("""
+_NEXT = Sql("""
     WITH m AS MATERIALIZED (SELECT clock_timestamp() AS now)
     SELECT count(*), count(*) FILTER (WHERE may_at <= now),
            extract(epoch FROM min(may_at) FILTER (WHERE may_at > now) - min(now))::float8
@@ -74,12 +74,12 @@ _NEXT = text("""
           FROM m CROSS JOIN duty d WHERE d.name = ANY(CAST(:known AS text[]))     -- index: duty_pkey
           OFFSET 0) AS each
 """)
-_ADD = text("""
+_ADD = Sql("""
     INSERT INTO duty (name, every_s) SELECT * FROM unnest(CAST(:names AS text[]), CAST(:every_s AS float8[]))
     ON CONFLICT (name) DO NOTHING
 """)
 # What has done fewer steps first, so that a long duty does not keep the others waiting.
-_TAKE = text("""
+_TAKE = Sql("""
     WITH m AS MATERIALIZED (SELECT clock_timestamp() AS now), next AS MATERIALIZED (
         SELECT d.name FROM m CROSS JOIN duty d                                    -- index: duty_pkey
         WHERE d.name = ANY(CAST(:known AS text[]))
@@ -106,14 +106,14 @@ _TAKE = text("""
     FROM m, next WHERE d.name = next.name
     RETURNING d.name, d.due_at, d.steps, d.failures, d.progress::text AS progress
 """)
-_GO_ON = text("""
+_GO_ON = Sql("""
     UPDATE duty SET steps = steps + 1, progress = CAST(:progress AS jsonb), failures = 0,
                     free_at = clock_timestamp() + CAST(:held AS interval)
     WHERE name = :name AND holder = :me AND due_at = :due_at
     RETURNING 0::float8
 """)
 # The next period begins at a whole number of periods after this one: those that nobody was there for are left out.
-_END = text("""
+_END = Sql("""
     WITH ended AS (
         UPDATE duty d SET holder = NULL, free_at = '-infinity', began_at = NULL, steps = 0, progress = '{}',
                           failures = 0,
@@ -132,13 +132,13 @@ _END = text("""
     SELECT extract(epoch FROM following_at - now)::float8 FROM ended
 """)
 # It begins from the beginning: what the steps before recorded may be why it fails.
-_FAILED = text("""
+_FAILED = Sql("""
     UPDATE duty SET holder = NULL, steps = 0, progress = '{}', failures = least(failures, 1000000) + 1,
                     error = :error, error_at = clock_timestamp(),
                     free_at = clock_timestamp() + CAST(:pause AS interval)
     WHERE name = :name AND due_at = :due_at AND (holder IS NULL OR holder = :me OR free_at <= clock_timestamp())
 """)
-_DELETE_OLD = text("""
+_DELETE_OLD = Sql("""
     DELETE FROM duty_done WHERE (name, due_at) IN (
         SELECT name, due_at FROM duty_done WHERE ended_at < now() - CAST(:kept AS interval)  -- index: duty_done_ended
         ORDER BY ended_at LIMIT :limit FOR UPDATE SKIP LOCKED)

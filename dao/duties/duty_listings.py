@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import Epoch
 
 
@@ -46,7 +46,7 @@ class Duty:
 
 
 # There are a few; of each the newest row of its history. index: duty_done_pkey
-_ALL = text("""
+_ALL = Sql("""
     SELECT d.name, d.every_s, d.due_at,
            d.name = 'alert_rules' AND d.steps = 0 AND NOT EXISTS (
                SELECT FROM alerts_waiting() AS a

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from dao.postgres.database import Database, FencedTransaction
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql, text
+from dao.postgres.sql import Sql
 
 LAG = 5.0
 """Autovacuum lags if a table has this many times the changes after which it should have come."""
@@ -28,7 +28,7 @@ class TableState:
     may_maintain: bool
 
 
-_READ = text("""
+_READ = Sql("""
     SELECT c.relname, s.n_dead_tup,
            (s.n_mod_since_analyze / greatest(1, wanted.analyze_threshold + wanted.analyze_scale * c.reltuples))::float8,
            (s.n_dead_tup / greatest(1, wanted.vacuum_threshold + wanted.vacuum_scale * c.reltuples))::float8,
@@ -52,18 +52,18 @@ _READ = text("""
 """)
 # SKIP_LOCKED: if autovacuum is at it, nothing is left to do.
 _ANALYZE: Mapping[str, Sql] = {
-    "command": text("ANALYZE (SKIP_LOCKED) command"),
-    "pool_line": text("ANALYZE (SKIP_LOCKED) pool_line"),
-    "pool_resource": text("ANALYZE (SKIP_LOCKED) pool_resource"),
-    "task_event": text("ANALYZE (SKIP_LOCKED) task_event"),
-    "task_instance": text("ANALYZE (SKIP_LOCKED) task_instance"),
-    "workflow_instance": text("ANALYZE (SKIP_LOCKED) workflow_instance"),
+    "command": Sql("ANALYZE (SKIP_LOCKED) command"),
+    "pool_line": Sql("ANALYZE (SKIP_LOCKED) pool_line"),
+    "pool_resource": Sql("ANALYZE (SKIP_LOCKED) pool_resource"),
+    "task_event": Sql("ANALYZE (SKIP_LOCKED) task_event"),
+    "task_instance": Sql("ANALYZE (SKIP_LOCKED) task_instance"),
+    "workflow_instance": Sql("ANALYZE (SKIP_LOCKED) workflow_instance"),
 }
 _VACUUM: Mapping[str, Sql] = {
-    "command": text("VACUUM (SKIP_LOCKED, TRUNCATE false, PARALLEL 0) command"),
-    "pool_line": text("VACUUM (SKIP_LOCKED, TRUNCATE false, PARALLEL 0) pool_line"),
-    "pool_resource": text("VACUUM (SKIP_LOCKED, TRUNCATE false, PARALLEL 0) pool_resource"),
-    "task_event": text("VACUUM (SKIP_LOCKED, TRUNCATE false, PARALLEL 0) task_event"),
+    "command": Sql("VACUUM (SKIP_LOCKED, TRUNCATE false, PARALLEL 0) command"),
+    "pool_line": Sql("VACUUM (SKIP_LOCKED, TRUNCATE false, PARALLEL 0) pool_line"),
+    "pool_resource": Sql("VACUUM (SKIP_LOCKED, TRUNCATE false, PARALLEL 0) pool_resource"),
+    "task_event": Sql("VACUUM (SKIP_LOCKED, TRUNCATE false, PARALLEL 0) task_event"),
 }
 VACUUMED = tuple(_VACUUM)
 """Short queues, which are vacuumed in moments. A vacuum of the others takes longer than a statement may."""

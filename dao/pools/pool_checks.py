@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from dao.postgres.database import FencedTransaction
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import Epoch
 
 SECONDS_MAX = 604_800
@@ -25,7 +25,7 @@ CHECK_TIMEOUT_S = 10.0
 LATE_S = 60
 """A check that takes this much longer than its timeout has been dropped by its worker: another checks."""
 
-_TAKE = text("""
+_TAKE = Sql("""
     WITH due AS (
         SELECT d.id FROM checks_due(:late_s) AS d ORDER BY d.checked_at NULLS FIRST, d.id LIMIT :limit
     ), held AS (
@@ -58,7 +58,7 @@ _TAKE = text("""
 """)
 # One that began at another time is another check, of other data or in another way. By id, as all who lock several. A
 # row that somebody has locked holds up no other: it comes later.
-_RECORD = text("""
+_RECORD = Sql("""
     WITH mine AS MATERIALIZED (
         SELECT n.* FROM unnest(CAST(:ids AS bigint[]), CAST(:since AS timestamptz[]), CAST(:results AS boolean[]),
                                CAST(:whys AS text[])) WITH ORDINALITY AS n (id, since, has_result, why, place)
@@ -83,7 +83,7 @@ _RECORD = text("""
     SELECT wake_pool_line(ARRAY(SELECT name FROM resource_pool WHERE code IN (SELECT pool_code FROM checked))),
            ARRAY(SELECT place FROM mine WHERE id NOT IN (SELECT id FROM held)) AS locked
 """)
-_GIVE_BACK = text("""
+_GIVE_BACK = Sql("""
     WITH mine AS MATERIALIZED (
         SELECT r.id FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code      -- index: pool_resource_name
         WHERE p.validity_check IS NOT NULL AND r.checking_by = :worker
@@ -98,7 +98,7 @@ _GIVE_BACK = text("""
     )
     SELECT (SELECT count(*) FROM given) = (SELECT count(*) FROM mine) AS all_given
 """)
-_DELETE_REMOVED = text("""
+_DELETE_REMOVED = Sql("""
     DELETE FROM pool_resource
     WHERE id = ANY(ARRAY(SELECT id FROM pool_resource WHERE id = ANY(CAST(:ids AS bigint[])) AND removed
                            AND task_instance_id IS NULL AND checking_by IS NULL

@@ -14,7 +14,7 @@ from typing import Any
 from dao.pools import pool_leases
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.tasks.task_claims import ClaimedTask
 from model.changes import Changes
 from model.choices import Priority
@@ -29,7 +29,7 @@ HELD_MS_MAX = 500
 the database ends the transaction."""
 
 # One step of the index for each pool and group.
-_HOLD = text("""
+_HOLD = Sql("""
     WITH RECURSIVE waiting (worker_group, name) AS (
         SELECT wanted.worker_group,
                (SELECT min(l.pool_name) FROM pool_line l WHERE l.worker_group = wanted.worker_group)
@@ -57,7 +57,7 @@ _HOLD = text("""
 # streams hold is found from the few that there are. OFFSET: a plan must not read all resources for it.
 # `line` takes a step of an index for each pool, however many wait: in the order of two columns, which only the primary
 # key has, whatever the statistics say.
-_ROOMS = text("""
+_ROOMS = Sql("""
     WITH RECURSIVE line (name) AS (
         (SELECT l.pool_name FROM pool_line l ORDER BY l.pool_name, l.workflow_priority LIMIT 1)
         UNION ALL
@@ -96,7 +96,7 @@ _ROOMS = text("""
 # Those of a line that need the same differ only in their order. So of each kind the first are read, as many as may get
 # it and one that may reserve: however many wait, and for whatever they do. A row that was changed by hand may have
 # anything: a cast of it would end the statement, for all lines.
-_WAITERS = text("""
+_WAITERS = Sql("""
     WITH pool (name, free) AS MATERIALIZED (
         SELECT * FROM unnest(CAST(:pools AS text[]), CAST(:pools_free AS bigint[]))
     )
@@ -132,14 +132,14 @@ _WAITERS = text("""
         ORDER BY t.workflow_instance_id, t.task_priority, t.id                        -- index: task_instance_queue
         LIMIT :places) AS plain
 """)
-_HOLD_ATTEMPTS = text("""
+_HOLD_ATTEMPTS = Sql("""
     SELECT t.id FROM task_instance t
     WHERE t.id = ANY(CAST(:ids AS bigint[])) AND coalesce(t.state = 'QUEUED', false)
       AND (SELECT i.id FROM workflow_instance i WHERE i.id = t.workflow_instance_id) IS NOT NULL
     FOR UPDATE SKIP LOCKED
 """)
 # The n-th resource of a pool that is free goes to the n-th need of it.
-_TAKE = text("""
+_TAKE = Sql("""
     WITH need AS (
         SELECT p.code, n.id, row_number() OVER (PARTITION BY p.code ORDER BY n.ordinal, one) AS turn
         FROM unnest(CAST(:ids AS bigint[]), CAST(:pools AS text[]), CAST(:numbers AS integer[]))
@@ -165,7 +165,7 @@ _TAKE = text("""
 """)
 # Its trigger leaves out an attempt that does not have all of its leases. It returns what a `ClaimedTask` has, as
 # `_OWNED` of dao/tasks/task_claims.py does.
-_CLAIM = text("""
+_CLAIM = Sql("""
     UPDATE task_instance t
     SET state = CASE WHEN t.write_ahead THEN 'RUNNING_EXECUTION' ELSE 'DISPATCH' END, worker_id = :worker,
         started_at = CASE WHEN t.write_ahead THEN clock_timestamp() END, ready_at = NULL, handover = NULL

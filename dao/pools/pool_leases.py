@@ -12,12 +12,12 @@ from collections.abc import Collection
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import Epoch, TaskInstanceId
 
 # What changes a pool, and what records checks, locks several rows too: all by id, or two wait for each other.
 # `+ 0`: not by walking the primary key, which has the resources of all pools.
-_FREE = text("""
+_FREE = Sql("""
     WITH held AS MATERIALIZED (
         SELECT id FROM pool_resource
         WHERE task_instance_id = ANY(CAST(:ids AS bigint[])) AND coalesce(worker_id = :worker, false)
@@ -25,15 +25,15 @@ _FREE = text("""
     )
     SELECT free_resources(CAST(:ids AS bigint[]), :worker) FROM (SELECT count(*) FROM held) AS in_order
 """)
-_HOLD = text("""
+_HOLD = Sql("""
     SELECT id FROM pool_resource WHERE task_instance_id = ANY(CAST(:ids AS bigint[])) ORDER BY id + 0 FOR UPDATE
 """)
-_HELD = text("""
+_HELD = Sql("""
     SELECT DISTINCT task_instance_id FROM pool_resource WHERE worker_id = :worker  -- index: pool_resource_worker
 """)
 # Their holder's life is over, and its attempts no longer run: what marked them as lost did not free them,
 # since they had been ended by hand before, or their rows deleted.
-_FREE_LEFT = text("""
+_FREE_LEFT = Sql("""
     WITH left_over AS MATERIALIZED (
         SELECT DISTINCT r.task_instance_id, r.worker_id FROM pool_resource r
         WHERE r.worker_id IS NOT NULL                                              -- index: pool_resource_worker

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import POOL, notify
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 
 # Rows `l` that are not the place of an attempt that waits.
 # The attempt is held, so that nobody queues or claims it meanwhile; who waits for a lock of it comes later.
-_LEAVE = text("""
+_LEAVE = Sql("""
     WITH left_over AS (
         SELECT l.* FROM pool_line l
         WHERE coalesce(
@@ -34,7 +34,7 @@ _LEAVE = text("""
                      IS DISTINCT FROM (l.workflow_priority, l.workflow_instance_id, l.task_priority, l.worker_group)
            FROM task_instance t WHERE t.id = l.task_instance_id), true)
 """)
-_JOIN = text("""
+_JOIN = Sql("""
     WITH missing AS (
         SELECT t.id, t.resources, t.workflow_priority, t.workflow_instance_id, t.task_priority, t.worker_group
         FROM task_instance t

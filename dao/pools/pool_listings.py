@@ -9,7 +9,7 @@ from typing import Any
 
 from dao.pools.rows import PoolCounts, ResourceRow, TaskOfRun, WaitingTask
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.choices import Priority
 from model.pools.resources import ResourceState
 
@@ -38,7 +38,7 @@ class ResourceFilter:
 
 # index: pool_resource_name, resource_pool_name, pool_line_pkey. Of those that wait up to 10,000 are counted: a backlog
 # may have millions.
-_POOLS = text("""
+_POOLS = Sql("""
     SELECT p.description, p.counted IS NOT NULL, p.validity_check IS NOT NULL, p.version, p.changed_at, p.changed_by,
            c.*
     FROM resource_pool p CROSS JOIN LATERAL (
@@ -57,7 +57,7 @@ _POOLS = text("""
       AND (CAST(:name AS text) IS NULL OR p.name = :name)
     ORDER BY p.name LIMIT :limit
 """)
-_ALL_COUNTS = text("""
+_ALL_COUNTS = Sql("""
     SELECT c.*, p.version, (
         SELECT hashtextextended(coalesce(string_agg(concat_ws(' ', r.id, r.task_instance_id, r.worker_id,
                                                               r.set_aside_at, r.checking_by, r.removed),
@@ -76,7 +76,7 @@ _ALL_COUNTS = text("""
     ) AS c
     ORDER BY p.name LIMIT 10000
 """)
-_RESOURCES = text("""
+_RESOURCES = Sql("""
     SELECT r.id, r.name, r.place, resource_state(r), r.data, r.taken_at, b.beaten_at + CAST(:lease AS interval),
            coalesce(nullif(n.name, ''), n.address), r.worker_id, CASE WHEN isfinite(r.free_since) THEN r.free_since END,
            r.set_aside_at, r.set_aside_why, r.set_aside_by, r.checked_at,
@@ -94,7 +94,7 @@ _RESOURCES = text("""
       AND (CAST(:words AS text) IS NULL OR strpos(lower(r.name), lower(:words)) > 0)
     ORDER BY r.place, r.id LIMIT :limit
 """)
-_LINE = text("""
+_LINE = Sql("""
     SELECT l.workflow_priority, l.task_priority, t.queued_at, l.needed, l.needs, l.worker_group, l.task_instance_id,
            l.workflow_instance_id,
            t.id, t.task_name, t.attempt, t.task_code, t.workflow_instance_id, d.code, d.name, d.project,
@@ -107,14 +107,14 @@ _LINE = text("""
     LEFT JOIN workflow_definition d ON d.code = i.workflow_code
     ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
 """)
-_SIZES = text("""
+_SIZES = Sql("""
     SELECT p.name, (SELECT count(*) FROM pool_resource r WHERE r.pool_code = p.code AND NOT r.removed)
     FROM resource_pool p WHERE p.name = ANY(CAST(:names AS text[]))
 """)
-_NAMES = text("""
+_NAMES = Sql("""
     SELECT name, description FROM resource_pool WHERE starts_with(name, :prefix) ORDER BY name LIMIT :limit
 """)
-_RESOURCE_NAMES = text("""
+_RESOURCE_NAMES = Sql("""
     SELECT r.name, p.name FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code AND NOT r.removed
     WHERE starts_with(r.name, :prefix) AND p.name = coalesce(CAST(:pool AS text), p.name)
     ORDER BY p.name, r.place, r.id LIMIT :limit

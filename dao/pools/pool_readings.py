@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.runs import usual_times
 from model.ids import TaskCode, TaskInstanceId, WorkflowCode
 
@@ -42,7 +42,7 @@ class PoolReading:
 
 # What is compared and sorted of `pool_line l` are the expressions that only the index pool_line_kind has, so that it is
 # used whatever the statistics say.
-_WAITING = text("""
+_WAITING = Sql("""
     SELECT t.id, need.name, need.number::integer AS needed, p.code, kept.kept_for, kept.needed AS kept_needs,
            r.size, r.taken, r.by_streams, r.set_aside, r.checked, r.leaving, r.set_aside_why,
            (SELECT count(*) FROM pool_line l                                       -- its primary key
@@ -88,7 +88,7 @@ _WAITING = text("""
     WHERE t.id = ANY(CAST(:ids AS bigint[])) AND t.resources IS NOT NULL
     ORDER BY t.id, need.name
 """)
-_HOLDERS = text("""
+_HOLDERS = Sql("""
     SELECT p.name, i.workflow_code, t.task_code, extract(epoch FROM clock_timestamp() - r.taken_at)::float8 AS held_s
     FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code
     JOIN task_instance t ON t.id = r.task_instance_id JOIN workflow_instance i ON i.id = t.workflow_instance_id

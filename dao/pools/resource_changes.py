@@ -8,7 +8,7 @@ from datetime import datetime
 
 from dao.pools.saved_pools import PoolHead, notify_line
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.errors import NotFound, Refused
 from model.near import cure_of
 
@@ -23,22 +23,22 @@ class SetAside:
     held: bool
 
 
-_READ = text("""
+_READ = Sql("""
     SELECT set_aside_at, set_aside_why, set_aside_by, task_instance_id IS NOT NULL FROM pool_resource
     WHERE pool_code = :code AND name = :name AND NOT removed
 """)
-_SET = text("""
+_SET = Sql("""
     UPDATE pool_resource
     SET found_why = set_aside_why, set_aside_at = clock_timestamp(), set_aside_why = :why, set_aside_by = :by
     WHERE pool_code = :code AND name = :name AND NOT removed
 """)
-_TAKE_BACK = text("""
+_TAKE_BACK = Sql("""
     UPDATE pool_resource
     SET set_aside_at = CASE WHEN found_why IS NOT NULL THEN clock_timestamp() END, set_aside_why = found_why,
         set_aside_by = NULL, found_why = NULL
     WHERE pool_code = :code AND name = :name AND NOT removed
 """)
-_NAMES = text("SELECT name FROM pool_resource WHERE pool_code = :code AND NOT removed ORDER BY place, id")
+_NAMES = Sql("SELECT name FROM pool_resource WHERE pool_code = :code AND NOT removed ORDER BY place, id")
 
 
 async def read(connection: AsyncConnection, pool: PoolHead, resource: str) -> SetAside:

@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 
 Resources = Mapping[str, Mapping[str, Any]]
 """Name -> data, in the order of the file."""
@@ -35,27 +35,27 @@ class Put(NamedTuple):
     leaving: int
 
 
-_ROWS = text("SELECT name, data, place FROM pool_resource WHERE pool_code = :code AND NOT removed ORDER BY place, id")
-_HOLD = text("""
+_ROWS = Sql("SELECT name, data, place FROM pool_resource WHERE pool_code = :code AND NOT removed ORDER BY place, id")
+_HOLD = Sql("""
     SELECT r.id FROM unnest(CAST(:codes AS bigint[]), CAST(:names AS text[])) AS changed (code, name)
     JOIN pool_resource r ON r.pool_code = changed.code AND r.name = changed.name    -- index: pool_resource_name
     ORDER BY r.id FOR UPDATE OF r
 """)
-_HOLD_ALL = text("""
+_HOLD_ALL = Sql("""
     SELECT id FROM pool_resource WHERE pool_code = ANY(CAST(:codes AS bigint[])) ORDER BY id FOR UPDATE
 """)
 # Marked before it is deleted: what is given back in between is deleted when it is given back. A check of it that is
 # under way counts no more, here and below.
-_MARK_REMOVED = text("""
+_MARK_REMOVED = Sql("""
     UPDATE pool_resource SET removed = true, checking_by = NULL, checking_since = NULL
     WHERE pool_code = :code AND NOT removed AND name <> ALL(CAST(:names AS text[]))
 """)
-_DELETE_REMOVED = text("""
+_DELETE_REMOVED = Sql("""
     DELETE FROM pool_resource
     WHERE pool_code = :code AND removed AND task_instance_id IS NULL AND checking_by IS NULL
 """)
 # Data is compared as text: to jsonb 1 and 1.0 are equal, and a task finds them as they are written.
-_ADD = text("""
+_ADD = Sql("""
     INSERT INTO pool_resource AS r (pool_code, name, data, place)
     SELECT :code, given.name, CAST(given.data AS jsonb), given.place - 1
     FROM unnest(CAST(:names AS text[]), CAST(:data AS text[])) WITH ORDINALITY AS given (name, data, place)
@@ -68,11 +68,11 @@ _ADD = text("""
         checking_since = CASE WHEN r.data::text = excluded.data::text THEN r.checking_since END
     WHERE (r.data::text, r.place, r.removed) IS DISTINCT FROM (excluded.data::text, excluded.place, false)
 """)
-_CHECK_AGAIN = text("""
+_CHECK_AGAIN = Sql("""
     UPDATE pool_resource SET checked_at = NULL, checking_by = NULL, checking_since = NULL
     WHERE pool_code = :code AND (checked_at IS NOT NULL OR checking_by IS NOT NULL)
 """)
-_NO_CHECK = text("""
+_NO_CHECK = Sql("""
     UPDATE pool_resource
     SET checking_by = NULL, checking_since = NULL,
         set_aside_at = CASE WHEN set_aside_by IS NOT NULL THEN set_aside_at END,
@@ -80,11 +80,11 @@ _NO_CHECK = text("""
     WHERE pool_code = :code AND (checking_by IS NOT NULL OR found_why IS NOT NULL
                                  OR set_aside_at IS NOT NULL AND set_aside_by IS NULL)
 """)
-_COUNTS = text("""
+_COUNTS = Sql("""
     SELECT count(*) FILTER (WHERE NOT removed), count(*) FILTER (WHERE removed) FROM pool_resource
     WHERE pool_code = :code
 """)
-_DELETE_RESOURCES = text("DELETE FROM pool_resource WHERE pool_code = :code")
+_DELETE_RESOURCES = Sql("DELETE FROM pool_resource WHERE pool_code = :code")
 
 
 async def read(connection: AsyncConnection, code: int) -> dict[str, dict[str, Any]]:

@@ -18,7 +18,7 @@ from dao.pools.pool_checks import SECONDS_MAX
 from dao.pools.resource_rows import Change
 from dao.postgres.notify import changed
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.changes import Changes
 from model.errors import NotFound, Refused
 from model.near import cure_of
@@ -54,30 +54,30 @@ class PutPool:
     leaving: int = 0
 
 
-_HEADS = text("""
+_HEADS = Sql("""
     SELECT code, name, description, counted, validity_check, version, changed_at, changed_by
     FROM resource_pool WHERE name = ANY(:names) ORDER BY code
 """)
-_LOCK = text("SELECT FROM resource_pool WHERE name = ANY(:names) ORDER BY code FOR UPDATE")
-_ALL_NAMES = text("SELECT name FROM resource_pool ORDER BY name")
-_INSERT = text("""
+_LOCK = Sql("SELECT FROM resource_pool WHERE name = ANY(:names) ORDER BY code FOR UPDATE")
+_ALL_NAMES = Sql("SELECT name FROM resource_pool ORDER BY name")
+_INSERT = Sql("""
     INSERT INTO resource_pool (name, description, counted, validity_check, changed_by)
     VALUES (:name, :description, :counted, CAST(:validity_check AS jsonb), :by)
     ON CONFLICT DO NOTHING
     RETURNING code, name, description, counted, validity_check, version, changed_at, changed_by
 """)
-_UPDATE = text("""
+_UPDATE = Sql("""
     UPDATE resource_pool SET description = :description, counted = :counted, version = version + 1,
         validity_check = CAST(:validity_check AS jsonb), changed_at = clock_timestamp(), changed_by = :by
     WHERE code = :code
     RETURNING code, name, description, counted, validity_check, version, changed_at, changed_by
 """)
-_WAKE = text("SELECT wake_pool_line(CAST(:names AS text[]))")
-_IN_USE = text("""
+_WAKE = Sql("SELECT wake_pool_line(CAST(:names AS text[]))")
+_IN_USE = Sql("""
     SELECT (SELECT count(*) FROM pool_resource WHERE pool_code = :code AND task_instance_id IS NOT NULL),
            (SELECT count(*) FROM (SELECT FROM pool_line WHERE pool_name = :name LIMIT 10000) AS line)
 """)
-_DELETE = text("DELETE FROM resource_pool WHERE code = :code")
+_DELETE = Sql("DELETE FROM resource_pool WHERE code = :code")
 
 
 async def heads(connection: AsyncConnection, names: Collection[str]) -> dict[str, PoolHead]:

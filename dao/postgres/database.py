@@ -24,7 +24,7 @@ from dao.postgres.measures import Measures
 from dao.postgres.notify import announcer_on, collecting
 from dao.postgres.pool import AsyncConnection, Pool
 from dao.postgres.session_settings import STATEMENT_S_MAX
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.errors import Denied, ShoalError, Unavailable, Unknown
 
 ANSWER_WITHIN_S = STATEMENT_S_MAX + 1.0
@@ -32,7 +32,7 @@ ANSWER_WITHIN_S = STATEMENT_S_MAX + 1.0
 answer was lost on the way; the connection is closed (`dao/postgres/connection.py`)."""
 
 _PLANNED_ONCE = {"plan_cache_mode": "force_generic_plan"}
-_SNAPSHOT = text("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+_SNAPSHOT = Sql("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
 
 async def connect(url: str, application_name: str, answer_within_s: float = ANSWER_WITHIN_S) -> Connection:
@@ -265,11 +265,11 @@ def _first_line(error: BaseException) -> str:
 
 async def database_time(connection: AsyncConnection) -> datetime:
     """The database's time, aware UTC; decisions use only this clock."""
-    moment: datetime = (await connection.execute(text("SELECT clock_timestamp()"))).scalar_one()
+    moment: datetime = (await connection.execute(Sql("SELECT clock_timestamp()"))).scalar_one()
     return moment
 
 
 async def wait_briefly(connection: AsyncConnection, most: timedelta) -> None:
     """Wait for each lock no longer than that in this transaction: for one of many that are tried one by one."""
     given = {"most": f"{max(1, most // timedelta(milliseconds=1))}ms"}
-    await connection.execute(text("SELECT set_config('lock_timeout', :most, true)"), given)
+    await connection.execute(Sql("SELECT set_config('lock_timeout', :most, true)"), given)

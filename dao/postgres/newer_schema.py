@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.schema_scripts import read_scripts
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 
 # Reads the primary key beyond the known version: almost always no rows. An upgrade adds a row. If our own row is
 # missing, somebody edited the table: that is not an upgrade, and no reason to stop.
-_NEWER = text("""
+_NEWER = Sql("""
     SELECT max(version) AS newest_schema, max(version) FILTER (WHERE NOT old_nodes_may_run) AS forbidding_schema
     FROM schema_version
     WHERE version > :knows AND EXISTS (SELECT FROM schema_version WHERE version = :knows)

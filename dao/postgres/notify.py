@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from dao.postgres.announcer import EVERYTHING, Announcer
 from dao.postgres.pipeline import Statement
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.changes import Changes
 
 COMMAND = "shoal_command"
@@ -43,12 +43,12 @@ CHANGED = "shoal_changed"
 """What a transaction changed, for those who watch (`model/changes.py`)."""
 
 
-_NOTIFY = text("""
+_NOTIFY = Sql("""
     SELECT count(pg_notify(channel, payload))
     FROM unnest(CAST(:channels AS text[]), CAST(:payloads AS text[])) AS n (channel, payload)
 """)
 # The lock of NOTIFY is held until the commit: it does not wait for the disk, since it has nothing to store.
-_ANNOUNCE = text("""
+_ANNOUNCE = Sql("""
     SELECT set_config('synchronous_commit', 'off', true), count(pg_notify(:channel, payload))
     FROM unnest(CAST(:payloads AS text[])) AS payload
 """)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dao.postgres.database import Database
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.errors import Denied
 
 SHOWN_MAX = 4
@@ -131,7 +131,7 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
 }
 """The rights of each part, by table; one with a column in parentheses is needed on that column only."""
 
-_MISSING = text(r"""
+_MISSING = Sql(r"""
     SELECT n.action || ' on ' || n.name
     FROM unnest(CAST(:tables AS text[]), CAST(:actions AS text[])) WITH ORDINALITY AS n (name, action, position),
          split_part(n.action, '(', 1) AS verb, nullif(rtrim(split_part(n.action, '(', 2), ')'), '') AS column_name

@@ -9,14 +9,14 @@ import psycopg
 
 from dao.postgres.database import Database
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.postgres.table_changes import change_tables
 from model.errors import Refused
 
 PREFIX = "shoal_"
 PARTS = ("owner", "master", "worker", "api", "alert", "submitter")
 
-_PREFIX = text("SELECT set_config('shoal.role_prefix', :prefix, true)")
+_PREFIX = Sql("SELECT set_config('shoal.role_prefix', :prefix, true)")
 
 
 async def grant(database: Database, prefix: str = PREFIX) -> list[str]:

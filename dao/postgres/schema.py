@@ -27,7 +27,7 @@ from dao.postgres.database import Database
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.rows import Row
 from dao.postgres.schema_scripts import Script, Scripts, read_scripts
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.postgres.table_changes import LOCKS_WITHIN_S, change_tables
 from model.errors import Denied, Refused
 
@@ -61,14 +61,14 @@ class Planned:
     in_the_way: tuple[str, ...]
 
 
-_LIVING = text("""
+_LIVING = Sql("""
     SELECT lower(n.kind) || ' ' || n.address || ' (epoch ' || n.id || ')'
     FROM node n JOIN node_beat b ON b.node_id = n.id
     WHERE n.state IN ('ALIVE', 'LEAVING') AND b.beaten_at > clock_timestamp() - make_interval(secs => :within_s)
     ORDER BY n.id
 """)
-_IS_THERE = text("SELECT to_regclass('schema_version') IS NOT NULL")
-_ELSEWHERE = text("""
+_IS_THERE = Sql("SELECT to_regclass('schema_version') IS NOT NULL")
+_ELSEWHERE = Sql("""
     SELECT quote_ident(n.nspname) AS schema, quote_ident(current_database()) AS database,
            has_schema_privilege(n.oid, 'USAGE') AS is_open
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -76,9 +76,9 @@ _ELSEWHERE = text("""
       AND EXISTS (SELECT FROM pg_class b WHERE b.relnamespace = n.oid AND b.relname = 'node_beat')
     ORDER BY is_open LIMIT 1
 """)
-_HOME = text("SELECT current_setting('server_encoding'), current_schema(), current_setting('search_path')")
-_APPLIED = text("SELECT version, name, checksum, program, old_nodes_may_run FROM schema_version ORDER BY version")
-_RECORD = text("""
+_HOME = Sql("SELECT current_setting('server_encoding'), current_schema(), current_setting('search_path')")
+_APPLIED = Sql("SELECT version, name, checksum, program, old_nodes_may_run FROM schema_version ORDER BY version")
+_RECORD = Sql("""
     INSERT INTO schema_version (version, name, checksum, program, old_nodes_may_run)
     VALUES (:version, :name, :checksum, :program, :may_run)
     ON CONFLICT (version) DO UPDATE

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 
 TABLES_MAX = 40
 TRANSACTIONS_MAX = 10
@@ -56,15 +56,15 @@ class ServerLoad:
     tables: Sequence[TableSize]
 
 
-_SERVER = text("""
+_SERVER = Sql("""
     SELECT current_setting('server_version'), pg_database_size(current_database()),
            current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
 """)
-_SESSIONS = text("""
+_SESSIONS = Sql("""
     SELECT coalesce(nullif(application_name, ''), '?'), coalesce(state, '?'), count(*)
     FROM pg_stat_activity WHERE backend_type = 'client backend' GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2
 """)
-_TRANSACTIONS = text("""
+_TRANSACTIONS = Sql("""
     SELECT pid, coalesce(nullif(application_name, ''), '?'), coalesce(state, '?'),
            extract(epoch FROM clock_timestamp() - xact_start)::float8,
            CASE WHEN wait_event_type = 'Lock' THEN wait_event END
@@ -74,7 +74,7 @@ _TRANSACTIONS = text("""
     ORDER BY xact_start LIMIT :limit
 """)
 # A partitioned table is one table for people: its partitions are summed up under its name.
-_TABLES = text("""
+_TABLES = Sql("""
     SELECT coalesce(p.relname, t.relname), sum(pg_total_relation_size(t.relid))::bigint, sum(t.n_live_tup)::bigint,
            sum(t.n_dead_tup)::bigint, max(greatest(t.last_vacuum, t.last_autovacuum))
     FROM pg_stat_user_tables t

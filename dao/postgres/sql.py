@@ -30,8 +30,3 @@ class Sql:
 def filtered(statement: str, condition: str, values: Mapping[str, object]) -> Sql:
     """A statement with a condition in place of its `{condition}`: both are put together of constants of our own."""
     return Sql(statement.format(condition=condition), values)
-
-
-def text(statement: str) -> Sql:
-    """A statement whose text is constant."""
-    return Sql(statement)

@@ -18,7 +18,7 @@ from dao.logger import logger
 from dao.postgres.database import Database
 from dao.postgres.errors import LockTaken
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.backoff import Backoff
 from model.errors import Unavailable
 
@@ -33,17 +33,17 @@ LOCK_TIMEOUT = "1s"
 
 # Our sessions time out after seconds; a change, or another process that makes one, may take longer. A separate
 # statement from the lock, because the time-out of a statement is fixed when it begins.
-_PATIENT = text("""
+_PATIENT = Sql("""
     SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true),
            set_config('idle_in_transaction_session_timeout', '0', true)
 """)
-_HASTY = text("SELECT set_config('lock_timeout', :limit, true)")
-_BLOCKERS = text("""
+_HASTY = Sql("SELECT set_config('lock_timeout', :limit, true)")
+_BLOCKERS = Sql("""
     SELECT format('session %s (%s, user %s, %s for %s s)', b.pid, coalesce(nullif(b.application_name, ''), 'no name'),
                   b.usename, b.state, round(extract(epoch FROM clock_timestamp() - b.xact_start)))
     FROM pg_stat_activity b WHERE b.pid = ANY (pg_blocking_pids(:pid))
 """)
-_ALONE = text("SELECT pg_advisory_xact_lock(hashtext('shoal schema'))")
+_ALONE = Sql("SELECT pg_advisory_xact_lock(hashtext('shoal schema'))")
 
 
 async def change_tables(
@@ -99,7 +99,7 @@ async def _watching_blockers(
     database: Database, connection: AsyncConnection, blockers: list[str]
 ) -> AsyncIterator[None]:
     """Within this block, `blockers` holds the sessions that last blocked the connection."""
-    pid = (await connection.execute(text("SELECT pg_backend_pid()"))).scalar_one()
+    pid = (await connection.execute(Sql("SELECT pg_backend_pid()"))).scalar_one()
 
     async def read_blockers() -> None:
         while True:

@@ -13,9 +13,9 @@ once chose a far higher one.
 
 from __future__ import annotations
 
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 
-ID_STEP = text("""
+ID_STEP = Sql("""
     SELECT greatest(1, abs(seqincrement)) FROM pg_sequence
     WHERE seqrelid = pg_get_serial_sequence('command', 'id')::regclass
 """)

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 
 # A run above all that there are is not gone: the database is another one, or an older state of it.
-_GONE = text("""
+_GONE = Sql("""
     SELECT id, goes_on IS NULL AS is_gone
     FROM (SELECT l.id, (SELECT i.ended_at IS NULL FROM workflow_instance i WHERE i.id = l.id) AS goes_on
           FROM unnest(CAST(:ids AS bigint[])) AS l (id)                           -- index: workflow_instance_pkey
           WHERE l.id < (SELECT max(id) FROM workflow_instance)) AS each
     WHERE goes_on IS DISTINCT FROM false
 """)
-_GONE_ATTEMPTS = text("""
+_GONE_ATTEMPTS = Sql("""
     SELECT l.id FROM unnest(CAST(:ids AS bigint[])) AS l (id)
     WHERE (SELECT i.workflow_code FROM workflow_instance i WHERE i.id = :run AND i.ended_at IS NULL) = :code
       AND l.id < (SELECT max(id) FROM (SELECT t.id FROM task_instance t              -- index: task_instance_attempt

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dao.postgres.database import FencedTransaction
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.runs.retention_pace import READ_MAX
 
 
@@ -18,7 +18,7 @@ class DeletedAudit:
     is_over: bool
 
 
-_DELETE = text("SELECT deleted, last_id, is_over FROM delete_old_audit(:after, CAST(:kept_days AS integer), :read_max)")
+_DELETE = Sql("SELECT deleted, last_id, is_over FROM delete_old_audit(:after, CAST(:kept_days AS integer), :read_max)")
 
 
 async def delete(connection: FencedTransaction, after: int, kept_days: int) -> DeletedAudit:

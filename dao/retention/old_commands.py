@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dao.postgres.database import FencedTransaction
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.retention.floor import ID_STEP
 from model.runs.retention_pace import READ_MAX
 
@@ -21,7 +21,7 @@ class DeletedCommands:
 
 
 # `horizon`, the time for which the project `p` keeps commands, `history` and `floor`: see `old_runs`.
-_DELETE = text("""
+_DELETE = Sql("""
     WITH m AS MATERIALIZED (
         SELECT now() AS now,
                now() - (SELECT make_interval(days => min(days)) FROM (

@@ -18,7 +18,7 @@ from typing import Any
 from dao.postgres.database import FencedTransaction
 from dao.postgres.errors import BadData, translating
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql, text
+from dao.postgres.sql import Sql
 from dao.retention.floor import ID_STEP
 from model.errors import Unavailable
 from model.ids import WorkflowCode, WorkflowInstanceId
@@ -59,7 +59,7 @@ class Deleted:
 #
 # `p` is the project of the workflow, or the one that it was of when it was deleted. The time for which it keeps what
 # has ended is null if that is for ever; `horizon` is the shortest of these times ago, and null if all is kept for ever.
-_FIND = text("""
+_FIND = Sql("""
     WITH RECURSIVE m AS MATERIALIZED (
         SELECT now() AS now,
                now() - (SELECT make_interval(days => min(days)) FROM (
@@ -115,7 +115,7 @@ _FIND = text("""
 # `history` deletes what `dao/retention/floor.py` allows, and `floor` raises the floor to it. The first command that
 # waits is read with its type, which no index has: for the id alone the planner would read the whole of another index
 # where the statistics saw no commands.
-_DELETE = text("""
+_DELETE = Sql("""
     WITH going AS MATERIALIZED (
         SELECT i.id, i.command_id
         FROM unnest(CAST(:ids AS bigint[]), CAST(:ended_at AS timestamptz[])) AS o (id, ended_at)
@@ -164,8 +164,8 @@ _DELETE = text("""
     )
     SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM attempts)
 """)
-_LEFT_OVER = text("SELECT min(id) FROM deleted_run WHERE id > :after")  # index: deleted_run_pkey
-_DELETE_LEFT = text("""
+_LEFT_OVER = Sql("SELECT min(id) FROM deleted_run WHERE id > :after")  # index: deleted_run_pkey
+_DELETE_LEFT = Sql("""
     WITH own AS MATERIALIZED (
         SELECT id FROM task_instance WHERE workflow_instance_id = :run              -- index: task_instance_attempt
         LIMIT :rows_max
@@ -179,7 +179,7 @@ _DELETE_LEFT = text("""
     SELECT 0, (SELECT count(*) FROM attempts)
 """)
 # Of the next runs by id: what is over for longest.
-_OVERDUE = text("""
+_OVERDUE = Sql("""
     SELECT count(over_since), coalesce(max(extract(epoch FROM now() - over_since)), 0)::float8 / 86400, max(id),
            count(*) < :read_max
                OR coalesce(min(started_at) FILTER (WHERE started_at <= now())

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.run_lists import run_listings as listings
 from dao.run_lists.attempt_rows import attempts_that, task_of
 from dao.runs import lookups
@@ -22,7 +22,7 @@ _PAGE = """
     AND t.task_code BETWEEN :lowest AND :highest
     AND (CAST(:states AS text[]) IS NULL OR t.state = ANY(CAST(:states AS text[])))
 """
-_COUNTS = text("""
+_COUNTS = Sql("""
     SELECT workflow_instance_id AS run, (-task_code) / :most AS code, state, count(*) AS number,
            (-max(task_code)) % :most AS first
     FROM task_instance
@@ -30,10 +30,10 @@ _COUNTS = text("""
       AND flag = 'YES'
     GROUP BY 1, 2, 3
 """)
-_LISTS = text("SELECT id, parameter_values FROM task_instance WHERE id = ANY(CAST(:ids AS bigint[]))")
+_LISTS = Sql("SELECT id, parameter_values FROM task_instance WHERE id = ANY(CAST(:ids AS bigint[]))")
 _FAILED = frozenset({TaskState.FAILURE, TaskState.NEED_FAULT_TOLERANCE})
 _QUEUED = frozenset({TaskState.QUEUED, TaskState.DELAY_EXECUTION})
-_WHOSE = text("SELECT workflow_instance_id, task_code FROM task_instance WHERE id = :id")
+_WHOSE = Sql("SELECT workflow_instance_id, task_code FROM task_instance WHERE id = :id")
 
 
 async def page(

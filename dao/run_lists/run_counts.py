@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql, text
+from dao.postgres.sql import Sql
 from dao.run_lists import run_pages, run_walks
 from dao.run_lists.run_conditions import ANY_RUN
 from dao.runs.bulk import Matching, matching
@@ -43,7 +43,7 @@ _BARS = """
     GROUP BY 1, 2 ORDER BY 1, 2
 """
 _NEWEST = "SELECT * FROM workflow_instance ORDER BY id DESC LIMIT :read"
-_FIRST_UNREAD = text("""
+_FIRST_UNREAD = Sql("""
     SELECT started_at < CAST(:since AS timestamptz) FROM workflow_instance ORDER BY id DESC OFFSET :read LIMIT 1
 """)
 

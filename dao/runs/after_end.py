@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import EVENT, notify
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.runs import triggers
 from model.ids import Epoch, WorkflowInstanceId
 
-_AWAITED = text("""
+_AWAITED = Sql("""
     SELECT coalesce(bool_or(execution_type <> 'PARALLEL'), false) AS serial,
            coalesce(bool_or(backfill IS NOT NULL AND state = 'SUCCESS' AND executing IS NULL), false) AS backfill,
            coalesce(bool_or(parent_instance_id IS NOT NULL), false) AS parent,
@@ -26,7 +26,7 @@ _AWAITED = text("""
 # `coalesce`: with IS NOT NULL alone and no statistics on children, the planner might scan their whole index. Nobody
 # reads an event of a parent that was deleted. A reason may name tasks, parameters and limits, and who sees the run
 # above may not see a child of another project.
-_NOTIFY_PARENT = text("""
+_NOTIFY_PARENT = Sql("""
     WITH notified AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs, child_index)
         SELECT parent_instance_id, parent_task_code, parent_attempt, state,
@@ -46,7 +46,7 @@ _NOTIFY_PARENT = text("""
 """)
 # Always, not only if a run waits: one that is just being added to the line is not visible yet. The lock of the line
 # makes the handler of the command wait for it.
-_WAKE_LINE = text("""
+_WAKE_LINE = Sql("""
     INSERT INTO command (type, workflow_code, params, created_by)
     SELECT DISTINCT 'RECOVER_SERIAL_WAIT', workflow_code,
            CASE WHEN serial_key = '' THEN '{}' ELSE json_build_object('serial_key', serial_key)::text END, 'serial'
@@ -54,7 +54,7 @@ _WAKE_LINE = text("""
 """)
 # Only once: a date that is run again does not backfill later dates again. Nor does one of which an EXECUTE_TASK left
 # tasks to do.
-_NEXT_DATE = text("""
+_NEXT_DATE = Sql("""
     WITH ended AS (
         UPDATE workflow_instance i SET backfill = NULL
         FROM (SELECT id, backfill FROM workflow_instance

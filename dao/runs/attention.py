@@ -10,14 +10,14 @@ from datetime import datetime
 from typing import Any
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.runs.rows import FailedRun, LongRun
 from model.ids import ScheduleId, WorkflowCode
 from model.time.schedules import ScheduleRow
 
 # Workflow by workflow, whose number is bounded: one with very many runs hides no other. No child runs, here and below,
 # said by a column, since the planner turns a constant into a condition that the index has not.
-_RUNNING = text("""
+_RUNNING = Sql("""
     SELECT i.id, d.code, d.name, d.project, i.started_at,
            extract(epoch FROM clock_timestamp() - i.started_at)::float8
     FROM workflow_definition d CROSS JOIN unnest(ARRAY[false]) AS top (is_child) CROSS JOIN LATERAL (
@@ -32,7 +32,7 @@ _RUNNING = text("""
 """)
 # Of each workflow the newest 1,000 failed runs are read. The task, and how often it failed, are found for the runs of
 # the answer only. No join: it might read all successes.
-_FAILED = text("""
+_FAILED = Sql("""
     WITH last AS MATERIALIZED (
         SELECT d.code, d.name, d.project, top.is_child, f.id, f.version, d.version AS newest_version, f.started_at,
                f.ended_at, f.reason
@@ -70,7 +70,7 @@ _FAILED = text("""
 """)
 # Schedules are few enough to be read whole where no index has what is asked. First what has been due for longest, last
 # what has no more fire times. Times as text: an infinite one would otherwise fail the fetch of all.
-_UNFIRED = text("""
+_UNFIRED = Sql("""
     SELECT now() AS read_at,
            s.id, s.workflow_code, s.crontab, s.time_zone, s.start_time::text, s.end_time::text, s.state, s.misfire,
            s.misfire_grace_s, s.next_fire_at::text, s.last_fire_at::text, s.problem, s.updated_at::text,
@@ -82,7 +82,7 @@ _UNFIRED = text("""
            OR s.next_fire_at IS NULL AND s.updated_at < now() - interval '1 min')
     ORDER BY s.problem IS NOT NULL, s.next_fire_at, s.id LIMIT 1000
 """)
-_SKIPPING = text("""
+_SKIPPING = Sql("""
     SELECT now() AS read_at,
            s.id, s.workflow_code, s.crontab, s.time_zone, s.start_time::text, s.end_time::text, s.state, s.misfire,
            s.misfire_grace_s, s.next_fire_at::text, s.last_fire_at::text, s.problem, s.updated_at::text,

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
 from model.runs.commands import BACKFILL
 from model.runs.states import WorkflowState
@@ -54,7 +54,7 @@ class RefusedDates:
 
 
 # The first run of each date: one that is run again stays the same run.
-_RUNS = text("""
+_RUNS = Sql("""
     SELECT DISTINCT ON (workflow_code, schedule_time) workflow_code, schedule_time, id, state, reason,
            extract(epoch FROM coalesce(ended_at, clock_timestamp()) - started_at)::float8 AS elapsed_s
     FROM workflow_instance                                                       -- index: workflow_instance_time
@@ -62,12 +62,12 @@ _RUNS = text("""
       AND command_type = 'COMPLEMENT_DATA' AND command_id >= :command
     ORDER BY workflow_code, schedule_time, id
 """)
-_REFUSED = text("""
+_REFUSED = Sql("""
     SELECT workflow_code, command_id, params, reason FROM error_command
     WHERE command_id >= :command AND type = 'COMPLEMENT_DATA' AND workflow_code = ANY(CAST(:codes AS bigint[]))
     ORDER BY command_id
 """)
-_STOPPED = text("""
+_STOPPED = Sql("""
     SELECT e.workflow_code, e.command_id, e.params, e.reason, d.name
     FROM (SELECT * FROM error_command e                                          -- index: error_command_chain
           WHERE e.type = 'COMPLEMENT_DATA' AND e.created_by = 'backfill'
@@ -75,7 +75,7 @@ _STOPPED = text("""
     JOIN workflow_definition d ON d.code = e.workflow_code
     ORDER BY e.command_id DESC LIMIT :limit
 """)
-_STOPPED_OF = text("""
+_STOPPED_OF = Sql("""
     SELECT e.workflow_code, e.command_id, e.params, e.reason, d.name
     FROM workflow_definition d CROSS JOIN LATERAL (
         SELECT * FROM error_command e                                            -- index: error_command_chain_of
@@ -86,7 +86,7 @@ _STOPPED_OF = text("""
     ORDER BY e.command_id DESC LIMIT :limit
 """)
 # A backfill with dependents is written down for each workflow; the one that it was asked for names itself.
-_ASKED = text("""
+_ASKED = Sql("""
     SELECT CAST(after ->> 'command' AS bigint) AS command, at, actor, CAST(object_id AS bigint) AS workflow_code,
            object_name, project, CAST(after ->> 'dates' AS int) AS dates, CAST(after ->> 'chains' AS int) AS chains,
            after -> 'request' AS request
@@ -97,7 +97,7 @@ _ASKED = text("""
     ORDER BY id DESC LIMIT :limit
 """)
 # A run that was limited to some tasks, at its start or since, or whose tasks did no work, has not done its date.
-_DONE = text("""
+_DONE = Sql("""
     SELECT DISTINCT schedule_time FROM workflow_instance                         -- index: workflow_instance_time
     WHERE workflow_code = :code AND schedule_time = ANY(CAST(:dates AS timestamptz[])) AND state = 'SUCCESS'
       AND scope IS NULL AND executing IS NULL AND NOT dry_run

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql, filtered, text
+from dao.postgres.sql import Sql, filtered
 from dao.run_lists import run_conditions
 from dao.run_lists.run_conditions import ANY_RUN, RunConditions
 from dao.run_lists.run_pages import WantedRuns
@@ -18,7 +18,7 @@ from model.runs.states import WorkflowState
 _ID_MAX = 2**63 - 1
 _UNFINISHED = frozenset(state for state in WorkflowState if not state.is_final)
 
-_BY_IDS = text("""
+_BY_IDS = Sql("""
     SELECT i.id, d.project, coalesce(i.requested_state, i.state) AS state
     FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
     WHERE i.id = ANY(CAST(:ids AS bigint[])) ORDER BY i.id                   -- index: workflow_instance_pkey
@@ -40,11 +40,11 @@ _COUNTS_OF_OTHERS = """
     WHERE {condition} AND coalesce(i.requested_state, i.state) <> ALL(CAST(:asked AS text[]))
     GROUP BY 1
 """
-_OLDER = text("""
+_OLDER = Sql("""
     SELECT count(*) FROM workflow_instance i JOIN workflow_definition d ON d.code = i.workflow_code
     WHERE i.id = ANY(CAST(:ids AS bigint[])) AND i.workflow_version < d.version   -- index: workflow_instance_pkey
 """)
-_FATES = text("""
+_FATES = Sql("""
     SELECT f.id, f.waits, f.reason FROM (
         SELECT c.id, true AS waits, NULL AS reason, c.workflow_code, c.workflow_instance_id
         FROM command c WHERE c.id = ANY(CAST(:ids AS bigint[]))

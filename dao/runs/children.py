@@ -15,7 +15,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import EVENT, notify
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.choices import Priority
 from model.ids import Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.runs.instances import ChildState, Parent
@@ -71,12 +71,12 @@ class Above:
     interval: Interval | None = None
 
 
-_ABOVE = text("""
+_ABOVE = Sql("""
     SELECT id, coalesce(requested_state, state) AS state, params, depth, interval_start, interval_end
     FROM workflow_instance
     WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR SHARE
 """)
-_STANDING = text("""
+_STANDING = Sql("""
     SELECT workflow_instance_id, task_code, attempt, kill_requested FROM task_instance
     WHERE workflow_instance_id = ANY(CAST(:ids AS bigint[])) AND state = 'RUNNING_EXECUTION' AND worker_id IS NULL
 """)
@@ -84,7 +84,7 @@ _STANDING = text("""
 # runs again, or the task learns why not (`report_at_rest`). The parent is not notified of commands from others that are
 # refused: for those, the state in the child's row counts. A reason may name tasks, parameters and limits, and who sees
 # the run above may not see a child of another project: so a reason goes up within a project only, here and below.
-_OF = text("""
+_OF = Sql("""
     SELECT parent_instance_id, parent_task_code, parent_attempt, child_index,
            CASE WHEN EXISTS (SELECT FROM command c                                  -- index: command_resume
                              WHERE c.workflow_instance_id = i.id AND c.from_above
@@ -98,7 +98,7 @@ _OF = text("""
     FROM workflow_instance i
     WHERE parent_instance_id = ANY(CAST(:ids AS bigint[]))                         -- index: workflow_instance_child
 """)
-_EXISTING = text("""
+_EXISTING = Sql("""
     SELECT c.id, c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index
     FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS bigint[]), CAST(:attempts AS smallint[]),
                 CAST(:indexes AS integer[])) AS w (instance_id, code, attempt, child_index)
@@ -106,7 +106,7 @@ _EXISTING = text("""
                             AND c.parent_attempt = w.attempt AND c.child_index = w.child_index
 """)
 # Returns those whose workflow does not exist: no command is inserted for them.
-_START = text("""
+_START = Sql("""
     WITH wanted AS (
         SELECT coalesce(n.code, (SELECT d.code FROM workflow_definition d
                                  WHERE d.project = n.project AND d.name = n.name)) AS found, n.*
@@ -136,7 +136,7 @@ _NEW_CHILDREN = RowArrays(
     },
 )
 # For a child that succeeded only the link changes; the others are resumed, each by the command for its state.
-_RELINK = text("""
+_RELINK = Sql("""
     UPDATE workflow_instance c SET parent_attempt = r.attempt
     FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS bigint[]), CAST(:befores AS smallint[]),
                 CAST(:indexes AS integer[]), CAST(:attempts AS smallint[]))
@@ -145,13 +145,13 @@ _RELINK = text("""
       AND c.child_index = r.child_index
     RETURNING c.id, c.state
 """)
-_ASK = text("""
+_ASK = Sql("""
     INSERT INTO command (type, workflow_instance_id, created_by, from_above)
     SELECT a.type, a.instance_id, :asker, true
     FROM unnest(CAST(:types AS text[]), CAST(:ids AS bigint[])) AS a (type, instance_id)
 """)
 # A child that cleans up ends soon by itself: a stop from above, which may be asked twice, does not stop that.
-_HALT = text("""
+_HALT = Sql("""
     INSERT INTO command (type, workflow_instance_id, created_by, from_above)
     SELECT h.type, c.id, :asker, true
     FROM unnest(CAST(:instances AS bigint[]), CAST(:types AS text[])) AS h (instance_id, type)
@@ -161,14 +161,14 @@ _HALT = text("""
                    AND NOT (h.type = 'STOP' AND c.ending_as IS NOT NULL), false)
     RETURNING 1
 """)
-_HOLD = text("""
+_HOLD = Sql("""
     SELECT FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR NO KEY UPDATE
 """)
-_ANY_RUNS = text("""
+_ANY_RUNS = Sql("""
     SELECT EXISTS (SELECT FROM workflow_instance
                    WHERE parent_instance_id = ANY(CAST(:ids AS bigint[])) AND ended_at IS NULL)
 """)
-_REPORT_UNMADE = text("""
+_REPORT_UNMADE = Sql("""
     WITH notified AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
         SELECT instance, task_code, attempt, child_index, state,
@@ -188,7 +188,7 @@ _REPORT_UNMADE = text("""
 """)
 # A child that was already resumed in another way will report its end itself. For a halted one the parent would wait
 # forever, so it counts as a failure if there is a reason.
-_REPORT_AT_REST = text("""
+_REPORT_AT_REST = Sql("""
     WITH notified AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
         SELECT c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index,

@@ -14,7 +14,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import EVENT, changed, notify
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.rows import Row
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.runs.code_lists import Unreadable, read_codes
 from dao.runs.workflow_instances import read_instance
 from model.changes import Changes
@@ -91,23 +91,23 @@ class VersionChange:
     failure_strategy: FailureStrategy
 
 
-_LOCK = text("""
+_LOCK = Sql("""
     SELECT id, workflow_code, workflow_version, coalesce(requested_state, state) AS state, execution_type,
            coalesce(executing, scope) AS scope, ended_at IS NOT NULL AS has_ended, parent_instance_id,
            serial_key, command_id, ARRAY(SELECT unnest(resumes)) AS resumes, ending_as,
            ending_after
     FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE
 """)
-_SERIAL = text("""
+_SERIAL = Sql("""
     SELECT DISTINCT workflow_code, serial_key FROM workflow_instance
     WHERE id = ANY(CAST(:ids AS bigint[])) AND execution_type <> 'PARALLEL'
 """)
-_UNFINISHED = text("""
+_UNFINISHED = Sql("""
     SELECT i.id, coalesce(d.name, i.workflow_code::text), coalesce(i.requested_state, i.state)
     FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
     WHERE i.ended_at IS NULL ORDER BY i.id                                    -- index: workflow_instance_unfinished
 """)
-_ASK_HALT = text("""
+_ASK_HALT = Sql("""
     WITH asked AS (
         UPDATE workflow_instance i SET requested_state = a.state
         FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[])) AS a (id, state) WHERE i.id = a.id
@@ -118,7 +118,7 @@ _ASK_HALT = text("""
     )
     SELECT DISTINCT master_id FROM asked
 """)
-_END_WAITING = text("""
+_END_WAITING = Sql("""
     UPDATE workflow_instance i
     SET state = e.state, ended_at = clock_timestamp(), reason = e.reason,
         ending_as = CASE WHEN e.state = 'PAUSE' THEN i.ending_as END,
@@ -126,7 +126,7 @@ _END_WAITING = text("""
     FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[])) AS e (id, state, reason)
     WHERE i.id = e.id AND coalesce(i.state = 'SERIAL_WAIT', false)
 """)
-_READ = text("""
+_READ = Sql("""
     SELECT id, workflow_code, workflow_version, failure_strategy, priority::text, worker_group, params, state,
            requested_state, startup_names,
            least(greatest(schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') AS schedule_time, time_zone,
@@ -137,12 +137,12 @@ _READ = text("""
                 ELSE 0 END::float8 AS ran_s, ending_as, ending_reason
     FROM workflow_instance WHERE id = :id
 """)
-_CHANGE_VERSION = text("""
+_CHANGE_VERSION = Sql("""
     UPDATE workflow_instance SET workflow_version = :version, params = :params, worker_group = :worker_group,
         environment = :environment, priority = CAST(:priority AS priority_level), failure_strategy = :failure_strategy
     WHERE id = :id
 """)
-_REVIVE = text("""
+_REVIVE = Sql("""
     UPDATE workflow_instance i
     SET state = CASE WHEN r.waits THEN 'SERIAL_WAIT' ELSE 'RUNNING_EXECUTION' END,
         master_id = CASE WHEN r.waits THEN 0 ELSE CAST(:master AS bigint) END,

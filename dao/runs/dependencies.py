@@ -12,7 +12,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import DEPENDENCY, changed, notify_each
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.changes import Changes
 from model.ids import Epoch, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.runs.states import TaskState, WorkflowState
@@ -126,7 +126,7 @@ class DependentEnd:
 
 
 # A time outside the calendar (infinite, or in the year 10000) would fail the fetch of all.
-_OF_RUNS = text("""
+_OF_RUNS = Sql("""
     SELECT t.id, t.params, coalesce(d.project, 'default') AS project,
            CASE WHEN i.schedule_time BETWEEN '0001-01-03' AND '9999-12-29' THEN i.schedule_time END AS schedule_time,
            i.time_zone,
@@ -139,7 +139,7 @@ _OF_RUNS = text("""
     WHERE t.state = 'RUNNING_EXECUTION' AND t.task_type = 'DEPENDENT'
       AND t.workflow_instance_id = ANY(CAST(:runs AS bigint[]))
 """)
-_THESE = text("""
+_THESE = Sql("""
     SELECT t.id, t.params, coalesce(d.project, 'default') AS project,
            CASE WHEN i.schedule_time BETWEEN '0001-01-03' AND '9999-12-29' THEN i.schedule_time END AS schedule_time,
            i.time_zone,
@@ -154,19 +154,19 @@ _THESE = text("""
       AND coalesce(t.state = 'RUNNING_EXECUTION' AND t.task_type = 'DEPENDENT', false)
 """)
 # Of all masters, in the order of the index: so it reads a bounded number of rows, however many tasks of others wait.
-_WALK = text("""
+_WALK = Sql("""
     SELECT workflow_instance_id, id FROM task_instance                         -- index: task_instance_dependent
     WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT'
       AND (workflow_instance_id, id) > (:after_instance, :after_task)
     ORDER BY workflow_instance_id, id LIMIT :limit
 """)
-_CODES = text("""
+_CODES = Sql("""
     SELECT d.code, d.project, d.name FROM workflow_definition d
     JOIN unnest(CAST(:projects AS text[]), CAST(:names AS text[])) AS w (project, name)
       ON d.project = w.project AND d.name = w.name
 """)
 # Dry runs did nothing to depend on, and a start of some tasks is no run of the whole workflow.
-_FIND = text("""
+_FIND = Sql("""
     SELECT w.place, run.id, run.state, run.schedule_time, run.executing IS NULL AS is_whole,
            CASE WHEN w.passes AND w.task IS NULL THEN run.outputs WHEN w.passes THEN
                (SELECT t.outputs FROM task_instance t
@@ -195,14 +195,14 @@ _FIND = text("""
     ) AS run
 """)
 # What a schedule asked for and no master has handled yet: its run is not there.
-_COMING = text("""
+_COMING = Sql("""
     SELECT w.place
     FROM unnest(CAST(:codes AS bigint[]), CAST(:ends AS timestamptz[])) WITH ORDINALITY AS w (code, end_at, place)
     WHERE EXISTS (SELECT FROM command c                                        -- index: command_dated
                   WHERE c.workflow_code = w.code AND c.type IN ('SCHEDULER', 'COMPLEMENT_DATA')
                     AND c.schedule_time < w.end_at)
 """)
-_BEFORE = text("""
+_BEFORE = Sql("""
     SELECT w.place, run.id, run.schedule_time, run.state
     FROM unnest(CAST(:codes AS bigint[]), CAST(:begins AS timestamptz[]), CAST(:whole AS boolean[])) WITH ORDINALITY
          AS w (code, begin_at, whole, place)
@@ -214,7 +214,7 @@ _BEFORE = text("""
     ) AS run
 """)
 # SKIP LOCKED: a lock on one of these rows must not delay the others.
-_END = text("""
+_END = Sql("""
     WITH free AS MATERIALIZED (
         SELECT t.id FROM task_instance t
         JOIN workflow_instance i ON i.id = t.workflow_instance_id AND coalesce(i.master_id = :master, false)

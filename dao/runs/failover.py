@@ -8,7 +8,7 @@ from datetime import timedelta
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.runs.workflow_instances import read_instance
 from model.changes import Changes
 from model.ids import Epoch, WorkflowInstanceId
@@ -25,7 +25,7 @@ lose more masters for other reasons. `_CLAIM_FAILOVER` has these numbers too."""
 # that had driven the run for long did not die of it, so the count starts again. The time of its last beat counts, not
 # the time of the fence: it may take hours until a master is restarted and fences the old one. A time written by hand
 # may be infinite, and has no age.
-_CLAIM_FAILOVER = text("""
+_CLAIM_FAILOVER = Sql("""
     UPDATE workflow_instance i
     SET master_id = :master,
         state = CASE WHEN i.state = 'READY_STOP' THEN i.state  -- a stop is not overruled by a pause
@@ -61,7 +61,7 @@ _CLAIM_FAILOVER = text("""
 """)
 # Level-triggered: any caller finds all runs of owners that are gone or never existed. Runs with an open RECOVER command
 # are left out, so a second execution finds only the rest; a unique index protects against two at once.
-_FIND_LEFT_BEHIND = text("""
+_FIND_LEFT_BEHIND = Sql("""
     WITH left_behind AS (
         SELECT i.id, i.workflow_code, i.priority
         FROM gone_masters() AS g
@@ -75,7 +75,7 @@ _FIND_LEFT_BEHIND = text("""
     )
     SELECT id FROM left_behind
 """)
-_FAIL_OVER = text("""
+_FAIL_OVER = Sql("""
     WITH left_behind AS (   -- as above
         SELECT i.id, i.workflow_code, i.priority
         FROM gone_masters() AS g
@@ -100,7 +100,7 @@ _FAIL_OVER = text("""
     )
     SELECT id FROM handed
 """)
-_FIND_ONE = text("SELECT state, ended_at IS NOT NULL AS ended, master_id FROM workflow_instance WHERE id = :id")
+_FIND_ONE = Sql("SELECT state, ended_at IS NOT NULL AS ended, master_id FROM workflow_instance WHERE id = :id")
 
 
 async def claim_failover(

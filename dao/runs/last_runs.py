@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.runs.rows import Cell, LastRun
 from model.ids import WorkflowCode, WorkflowInstanceId
 from model.runs.states import TaskState, WorkflowState
 
 # Those that have not ended are taken until now. Times that are infinite have no distance.
-_LAST = text("""
+_LAST = Sql("""
     SELECT wanted.code, r.id, r.workflow_version, r.state, r.started_at,
            CASE WHEN isfinite(r.started_at) AND isfinite(coalesce(r.ended_at, now()))
                 THEN extract(epoch FROM coalesce(r.ended_at, clock_timestamp()) - r.started_at)::float8 END
@@ -26,7 +26,7 @@ _LAST = text("""
     ) AS r
     ORDER BY wanted.code, r.schedule_time, r.id
 """)
-_CELLS = text("""
+_CELLS = Sql("""
     SELECT own.* FROM unnest(CAST(:runs AS bigint[])) AS wanted (run)
     CROSS JOIN LATERAL (
         SELECT t.workflow_instance_id, t.id, t.task_code, t.task_name, t.attempt, t.state,

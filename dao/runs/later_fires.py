@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import WorkflowInstanceId
 from model.time.intervals import FireRule
 
@@ -27,7 +27,7 @@ class DueRun:
 
 
 # A run of a schedule has the rule of that, one of a backfill that of the first that is ONLINE, else of the first.
-_DUE_RUNS = text("""
+_DUE_RUNS = Sql("""
     SELECT i.id, least(greatest(i.schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') AS at,
            clock_timestamp() AS now, s.crontab, s.time_zone, s.end_time::text AS end_time
     FROM workflow_instance i

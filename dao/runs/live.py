@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.runs.rows import ChangedAttempt, ChangedDefinition, ChangedRun
 
 COUNTED_MAX = 10_000
@@ -35,7 +35,7 @@ class QueueCounts:
 
 
 # A time written by hand may be one that Python has no years for.
-_RUNS = text("""
+_RUNS = Sql("""
     SELECT i.id, d.project, d.name, i.workflow_code, i.workflow_version, i.state, i.requested_state, i.ending_as,
            CASE WHEN isfinite(i.started_at)
                 THEN least(greatest(i.started_at, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') END,
@@ -49,7 +49,7 @@ _RUNS = text("""
 """)
 # Reads all attempts of these runs by their index, and returns few of them. What leaves no time: a forced success, and
 # an attempt that counts no more. The times are kept within the years of Python, as above.
-_ATTEMPTS = text("""
+_ATTEMPTS = Sql("""
     SELECT t.workflow_instance_id, t.id, t.task_code, t.task_name, t.task_type, t.attempt, t.state, t.worker_id,
            CASE WHEN isfinite(t.queued_at)
                 THEN least(greatest(t.queued_at, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') END,
@@ -64,7 +64,7 @@ _ATTEMPTS = text("""
                    OR t.state = 'FORCED_SUCCESS' OR t.flag = 'NO', false)
     ORDER BY t.workflow_instance_id, t.id
 """)
-_COUNTS = text("""
+_COUNTS = Sql("""
     SELECT i.id, d.project, c.state, c.attempts
     FROM (SELECT workflow_instance_id, state, count(*) AS attempts FROM task_instance
           WHERE workflow_instance_id = ANY(CAST(:runs AS bigint[])) AND task_code > 0 AND coalesce(flag = 'YES', false)
@@ -73,12 +73,12 @@ _COUNTS = text("""
     LEFT JOIN workflow_definition d ON d.code = i.workflow_code
     ORDER BY i.id, c.state
 """)
-_DEFINITIONS = text("""
+_DEFINITIONS = Sql("""
     SELECT d.code, d.project, d.name, d.version, d.release_state,
            (SELECT count(*) FROM schedule s WHERE s.workflow_code = d.code)           -- index: schedule_of_workflow
     FROM workflow_definition d WHERE d.code = ANY(CAST(:codes AS bigint[])) ORDER BY d.code
 """)
-_QUEUE = text("""
+_QUEUE = Sql("""
     SELECT (SELECT count(*) FROM (SELECT FROM command LIMIT :counted_max) AS waiting),
            (SELECT count(*) FROM (SELECT FROM error_command LIMIT :counted_max) AS refused)
 """)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.runs.rows import CommandFate, TaskRun
 from model.cluster.nodes import NodeState
 from model.cluster.slots import Slot
@@ -26,7 +26,7 @@ class NodeLife:
     ended_why: str | None
 
 
-_FATE = text("""
+_FATE = Sql("""
     SELECT c.id, c.type,
            CASE WHEN isfinite(c.created_at)
                 THEN extract(epoch FROM clock_timestamp() - c.created_at)::float8 END AS age_s,
@@ -42,12 +42,12 @@ _FATE = text("""
 """)
 # Whether its id is at or below the floor (`dao/retention/floor.py`). A floor above the newest row of the history was
 # written by hand.
-_IS_DELETED = text("""
+_IS_DELETED = Sql("""
     SELECT EXISTS (SELECT FROM history_floor f
                    WHERE CAST(:id AS bigint) % f.step = f.residue AND CAST(:id AS bigint) <= f.command_id
                      AND CAST(:id AS bigint) <= (SELECT max(command_id) FROM command_history))
 """)
-_PROJECT_OF_COMMAND = text("""
+_PROJECT_OF_COMMAND = Sql("""
     SELECT d.project FROM (
         SELECT workflow_code, workflow_instance_id FROM command WHERE id = :id
         UNION ALL
@@ -59,11 +59,11 @@ _PROJECT_OF_COMMAND = text("""
         c.workflow_code, (SELECT i.workflow_code FROM workflow_instance i WHERE i.id = c.workflow_instance_id))
     LIMIT 1
 """)
-_STARTED_BY = text("SELECT command_id FROM workflow_instance WHERE id = :id")
-_VALUES = text("SELECT id, parameter_values, parameter_types FROM task_instance WHERE id = ANY(CAST(:ids AS bigint[]))")
-_NODE = text("SELECT id, address, state, ended_at, ended_why FROM node WHERE id = :epoch")
+_STARTED_BY = Sql("SELECT command_id FROM workflow_instance WHERE id = :id")
+_VALUES = Sql("SELECT id, parameter_values, parameter_types FROM task_instance WHERE id = ANY(CAST(:ids AS bigint[]))")
+_NODE = Sql("SELECT id, address, state, ended_at, ended_why FROM node WHERE id = :epoch")
 
-_IS_UNUSED = text("""
+_IS_UNUSED = Sql("""
     SELECT NOT EXISTS (SELECT FROM workflow_definition) AND NOT EXISTS (SELECT FROM command_history)
 """)
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.runs.rows import OlderBelow
 from model.ids import TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.runs.states import WorkflowState
@@ -39,7 +39,7 @@ class FailedBelow:
     project: str | None
 
 
-_CHILDREN = text("""
+_CHILDREN = Sql("""
     SELECT c.parent_instance_id, c.id, d.project, d.name, c.state, c.parent_task_code, c.parent_attempt, c.child_index
     FROM workflow_instance c LEFT JOIN workflow_definition d ON d.code = c.workflow_code
     WHERE c.parent_instance_id = ANY(CAST(:runs AS bigint[]))                      -- index: workflow_instance_child
@@ -47,7 +47,7 @@ _CHILDREN = text("""
 """)
 # UNION, not UNION ALL: rows written by hand may stand under each other. OFFSET 0: each run by itself, since a join
 # could read all tasks in the history.
-_FAILURES = text("""
+_FAILURES = Sql("""
     WITH RECURSIVE failed AS (
         SELECT c.parent_task_code AS code, c.parent_attempt AS attempt, c.id FROM workflow_instance c
         WHERE c.parent_instance_id = :run AND c.state = 'FAILURE'                  -- index: workflow_instance_child
@@ -66,7 +66,7 @@ _FAILURES = text("""
     ORDER BY f.code, f.attempt, t.task_type IN ('SUB_PROCESS', 'DYNAMIC'), f.id, t.id
 """)
 # Of attempts that count: what a task had before is not gone on with.
-_OLDER = text("""
+_OLDER = Sql("""
     WITH RECURSIVE below AS (
         SELECT CAST(:run AS bigint) AS id
         UNION
@@ -84,7 +84,7 @@ _OLDER = text("""
     ORDER BY c.id LIMIT :most
 """)
 # A waiting run's place in its line is the expression of the index.
-_BEFORE = text("""
+_BEFORE = Sql("""
     SELECT i.id, other.id, other.state FROM workflow_instance i CROSS JOIN LATERAL (
         SELECT id, state, 0 AS place FROM workflow_instance                        -- index: workflow_instance_line
         WHERE workflow_code = i.workflow_code AND serial_key = i.serial_key AND id <> i.id
@@ -99,7 +99,7 @@ _BEFORE = text("""
     WHERE i.id = ANY(CAST(:runs AS bigint[])) ORDER BY other.place, other.id
 """)
 # The version that decides is the current one.
-_MAX_ACTIVE = text("""
+_MAX_ACTIVE = Sql("""
     SELECT i.id, v.max_active FROM workflow_instance i                             -- index: workflow_version_pkey
     JOIN workflow_definition d ON d.code = i.workflow_code
     JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version

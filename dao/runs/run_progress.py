@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dao.postgres.errors import BadData
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.runs.code_lists import read_codes
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.runs.progress import Progress
@@ -35,7 +35,7 @@ class Reporting:
     progress: Progress
 
 
-_EXTENTS = text("""
+_EXTENTS = Sql("""
     SELECT i.id, i.workflow_code, i.state,
            CASE WHEN isfinite(i.started_at) AND isfinite(coalesce(i.ended_at, now()))
                 THEN extract(epoch FROM coalesce(i.ended_at, clock_timestamp()) - i.started_at)::float8 END,
@@ -48,7 +48,7 @@ _EXTENTS = text("""
       AND (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
     ORDER BY i.id
 """)
-_STATES = text("""
+_STATES = Sql("""
     SELECT wanted.run, own.state, count(*) FROM unnest(CAST(:runs AS bigint[])) AS wanted (run)
     CROSS JOIN LATERAL (
         SELECT t.state FROM task_instance t                                             -- index: task_instance_valid
@@ -56,7 +56,7 @@ _STATES = text("""
     ) AS own
     GROUP BY wanted.run, own.state
 """)
-_REPORTS = text("""
+_REPORTS = Sql("""
     SELECT own.* FROM unnest(CAST(:runs AS bigint[])) AS wanted (run)
     CROSS JOIN LATERAL (
         SELECT t.workflow_instance_id, t.id, t.task_name, t.progress_done, t.progress_total, t.progress_text

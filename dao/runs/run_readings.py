@@ -17,7 +17,7 @@ from dao.definitions import definitions
 from dao.pools import pool_readings
 from dao.pools.pool_readings import PoolReading
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.run_lists import element_listings
 from dao.run_lists import run_listings as listings
 from dao.runs import dependencies, lookups, relations
@@ -97,7 +97,7 @@ class RunReading:
 
 # UNION, not UNION ALL: rows written by hand may stand under each other. OFFSET 0: each run by itself, since a join
 # could read all tasks in the history. Idle within some years, since an infinite time has no distance.
-_FAMILY = text("""
+_FAMILY = Sql("""
     WITH RECURSIVE below AS (
         SELECT CAST(:run AS bigint) AS id, 0 AS level
         UNION
@@ -127,7 +127,7 @@ _FAMILY = text("""
                 WHERE c.parent_instance_id = i.id)))))::float8 AS idle_s           -- index: workflow_instance_child
     FROM family JOIN workflow_instance i ON i.id = family.id
 """)
-_COMMANDS = text("""
+_COMMANDS = Sql("""
     SELECT c.id, c.type, CASE WHEN isfinite(c.created_at)
                               THEN extract(epoch FROM clock_timestamp() - c.created_at)::float8 END AS age_s,
            asked.run, asked.parent, d.project
@@ -143,10 +143,10 @@ _COMMANDS = text("""
             AND parent NOT LIKE '%/event') AS asked
     JOIN command c ON c.id = asked.id LEFT JOIN workflow_definition d ON d.code = c.workflow_code ORDER BY c.id
 """)
-_LIFE = text("SELECT id, state FROM node WHERE id = ANY(CAST(:epochs AS bigint[]))")
+_LIFE = Sql("SELECT id, state FROM node WHERE id = ANY(CAST(:epochs AS bigint[]))")
 # The order is that of the workers' claims: streams that need only a place go before all else, and what waits for pools
 # before nobody. The index of the queue supports it.
-_PLACES = text("""
+_PLACES = Sql("""
     SELECT mine.id, (
         SELECT count(*) FROM task_instance q WHERE q.state = 'QUEUED' AND q.worker_group = mine.worker_group
           AND q.is_plain = mine.is_plain AND (q.resources IS NULL) = (mine.resources IS NULL)

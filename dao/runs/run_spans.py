@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import TaskInstanceId, WorkflowInstanceId
 
 
@@ -59,7 +59,7 @@ class EndedAttempt:
 
 
 # index: workflow_instance_pkey, task_instance_attempt. LIMIT: a join could begin with all attempts that there are.
-_RUNS = text("""
+_RUNS = Sql("""
     SELECT i.id, d.project, d.name, i.workflow_version, i.state, i.reason, i.traceparent,
            CASE WHEN isfinite(i.started_at) THEN (extract(epoch FROM i.started_at) * 1000000)::bigint END,
            CASE WHEN isfinite(coalesce(i.running_since, i.started_at))
@@ -78,7 +78,7 @@ _RUNS = text("""
                          AND attempt = i.parent_attempt LIMIT 1) AS t ON true
     WHERE i.id = ANY(CAST(:ids AS bigint[])) AND i.ended_at IS NOT NULL
 """)
-_ATTEMPTS = text("""
+_ATTEMPTS = Sql("""
     SELECT id, task_name, task_type, attempt, state, reason, worker_group, worker_id,
            CASE WHEN isfinite(queued_at) THEN (extract(epoch FROM queued_at) * 1000000)::bigint END,
            CASE WHEN isfinite(started_at) THEN (extract(epoch FROM started_at) * 1000000)::bigint END,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.cluster.slots import Slot
 from model.ids import CommandId, Epoch, TaskCode, WorkflowInstanceId
 from model.runs.states import WorkflowState
@@ -46,7 +46,7 @@ class ChildLife:
 
 
 # The condition on the type is that of the index; the start is found by its id.
-_COMMANDS = text("""
+_COMMANDS = Sql("""
     SELECT h.command_id, h.type, h.created_at, h.handled_at, h.created_by, h.master_id, h.slot_current, h.slot_total,
            CASE WHEN h.outcome = 'ERROR' THEN coalesce(e.reason, 'no reason was stored') END AS reason
     FROM (SELECT * FROM command_history
@@ -58,13 +58,13 @@ _COMMANDS = text("""
     LEFT JOIN error_command e ON e.command_id = h.command_id
     ORDER BY h.handled_at, h.command_id
 """)
-_CHILDREN = text("""
+_CHILDREN = Sql("""
     SELECT c.id, d.project, d.name, c.state, c.started_at, c.ended_at, c.parent_task_code, c.parent_attempt, c.reason
     FROM workflow_instance c LEFT JOIN workflow_definition d ON d.code = c.workflow_code
     WHERE c.parent_instance_id = :run                                          -- index: workflow_instance_child
     ORDER BY c.id
 """)
-_NAMES = text("SELECT id, coalesce(nullif(name, ''), address) FROM node WHERE id = ANY(CAST(:epochs AS bigint[]))")
+_NAMES = Sql("SELECT id, coalesce(nullif(name, ''), address) FROM node WHERE id = ANY(CAST(:epochs AS bigint[]))")
 
 
 async def commands_of(connection: AsyncConnection, run: WorkflowInstanceId) -> list[HandledCommand]:

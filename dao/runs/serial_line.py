@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
 from model.runs import deadlocks
 from model.runs.deadlocks import Unfinished
@@ -55,17 +55,17 @@ class InLine:
     command: CommandId
 
 
-_LOCK = text("""
+_LOCK = Sql("""
     SELECT code FROM workflow_definition WHERE code = ANY(CAST(:codes AS bigint[])) ORDER BY code FOR NO KEY UPDATE
 """)
 # Of a workflow whose row somebody deleted while runs wait: they go on, one at a time.
-_LOCK_DELETED = text("""
+_LOCK_DELETED = Sql("""
     SELECT pg_advisory_xact_lock(hashtextextended(concat_ws(' ', 'shoal line', current_schema(), code), 0))
     FROM (SELECT code FROM unnest(CAST(:codes AS bigint[])) AS given (code) ORDER BY code) AS gone
 """)
 # Reads the first index entries of each kind. A live run is in none of these states: with `IS NOT TRUE` it is the same
 # expression as in the index, which no other statement uses. So is the place of a waiting run in its line.
-_STANDING = text("""
+_STANDING = Sql("""
     SELECT line.code, line.key, line.places, head.id, head.state, head.command_id
     FROM (SELECT given.code, given.key, coalesce(
               (SELECT v.max_active FROM workflow_definition d                      -- index: workflow_version_pkey
@@ -84,14 +84,14 @@ _STANDING = text("""
     ) AS head ON true
     ORDER BY line.code, line.key, head.id
 """)
-_ALL_LIVE = text("""
+_ALL_LIVE = Sql("""
     SELECT id, coalesce(requested_state, state) AS state, command_id
     FROM (SELECT CAST(:code AS bigint) AS code, CAST(:key AS text) AS key) AS line
     JOIN workflow_instance ON workflow_code = line.code AND serial_key = line.key   -- index: workflow_instance_line
                           AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
     ORDER BY id
 """)
-_WAITING = text("""
+_WAITING = Sql("""
     SELECT head.id, line.code, line.key, head.command_id
     FROM unnest(CAST(:codes AS bigint[]), CAST(:keys AS text[]), CAST(:counts AS integer[])) AS line (code, key, most)
     CROSS JOIN LATERAL (
@@ -103,7 +103,7 @@ _WAITING = text("""
     ORDER BY line.code, line.key, head.place
 """)
 # Up to the newest that has priority, so many of the newest that wait stay as may be live at once.
-_OVERTAKEN = text("""
+_OVERTAKEN = Sql("""
     SELECT behind.id, line.code, line.key
     FROM unnest(CAST(:codes AS bigint[]), CAST(:keys AS text[]), CAST(:counts AS integer[])) AS line (code, key, stay)
     CROSS JOIN LATERAL (
@@ -130,7 +130,7 @@ _OVERTAKEN = text("""
     ORDER BY line.code, line.key, behind.place
 """)
 # It steps from line to line, however many runs wait in each. So do the statements below that find all waiting lines.
-_WITH_ROOM = text("""
+_WITH_ROOM = Sql("""
     WITH RECURSIVE waiting AS (
         (SELECT workflow_code AS code, serial_key AS key FROM workflow_instance -- index: workflow_instance_turn
          WHERE state = 'SERIAL_WAIT' AND workflow_code = :code AND serial_key >= :first
@@ -155,7 +155,7 @@ _WITH_ROOM = text("""
 """)
 # A call that is in the table already is enough: its master locks the lines first, so waits for the caller. Not
 # one of which a master may have died, since that may be refused.
-_CALL_ALL = text("""
+_CALL_ALL = Sql("""
     INSERT INTO command (type, workflow_code, created_by)
     SELECT 'RECOVER_SERIAL_WAIT', code, 'serial' FROM unnest(CAST(:codes AS bigint[])) AS asked (code)
     WHERE (SELECT id FROM workflow_instance WHERE workflow_code = code AND state = 'SERIAL_WAIT' LIMIT 1) IS NOT NULL
@@ -165,18 +165,18 @@ _CALL_ALL = text("""
 """)
 # The master that handles a call in the table may have read the lines before the caller commits. A run that
 # another transaction makes just now is not visible: it waits for the next check of all lines.
-_CALL_WITHOUT_LOCK = text("""
+_CALL_WITHOUT_LOCK = Sql("""
     INSERT INTO command (type, workflow_code, created_by)
     SELECT 'RECOVER_SERIAL_WAIT', code, 'serial' FROM (SELECT CAST(:code AS bigint) AS code) AS asked
     WHERE (SELECT id FROM workflow_instance WHERE workflow_code = code AND state = 'SERIAL_WAIT' LIMIT 1) IS NOT NULL
 """)
-_CALL_FROM = text("""
+_CALL_FROM = Sql("""
     INSERT INTO command (type, workflow_code, params, created_by)
     VALUES ('RECOVER_SERIAL_WAIT', :code, json_build_object('serial_from', CAST(:key AS text))::text, 'serial')
 """)
 # Level-triggered, by any master: workflows with lines that have room for a run and no command. One command for each
 # workflow: if an older command is locked for long, that may be 10,000 lines, again and again.
-_CALL_MISSED = text("""
+_CALL_MISSED = Sql("""
     WITH RECURSIVE waiting AS (
         (SELECT workflow_code AS code, serial_key AS key FROM workflow_instance -- index: workflow_instance_turn
          WHERE state = 'SERIAL_WAIT' ORDER BY workflow_code, serial_key LIMIT 1)
@@ -215,7 +215,7 @@ _CALL_MISSED = text("""
 """)
 # The live runs of the lines in which runs wait, and all that is unfinished below them: nothing, if none of that waits
 # for its turn. Else it is a few rows for each line.
-_AWAITED = text("""
+_AWAITED = Sql("""
     WITH RECURSIVE waiting AS (
         (SELECT workflow_code AS code, serial_key AS key FROM workflow_instance -- index: workflow_instance_turn
          WHERE state = 'SERIAL_WAIT' ORDER BY workflow_code, serial_key LIMIT 1)

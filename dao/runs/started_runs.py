@@ -12,33 +12,33 @@ from collections.abc import Collection, Mapping, Sequence
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import EVENT, notify
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.runs.relations import ChildRun
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
 from model.runs.instances import ChildState, Parent
 from model.runs.states import WorkflowState
 
-_EXISTING = text("""
+_EXISTING = Sql("""
     SELECT i.id, i.started_by
     FROM unnest(CAST(:runs AS text[]), CAST(:places AS text[])) AS w (run, place)
     JOIN workflow_instance i                                    -- index: workflow_instance_started_by_task
       ON left(split_part(i.started_by, '/', 1), 20) = w.run AND i.started_by = w.place
 """)
-_OF = text("""
+_OF = Sql("""
     SELECT split_part(i.started_by, '/', 1), split_part(i.started_by, '/', 2), split_part(i.started_by, '/', 3),
            jsonb_build_object('started.run', i.id::text)::text
     FROM workflow_instance i  -- index: workflow_instance_started_by_task
     WHERE left(split_part(i.started_by, '/', 1), 20) = ANY(CAST(:runs AS text[])) AND i.started_by LIKE '%/0'
     ORDER BY i.id
 """)
-_RUNS = text("""
+_RUNS = Sql("""
     SELECT i.id, d.project, d.name, i.state, split_part(i.started_by, '/', 2), split_part(i.started_by, '/', 3)
     FROM workflow_instance i  -- index: workflow_instance_started_by_task
     LEFT JOIN workflow_definition d ON d.code = i.workflow_code
     WHERE left(split_part(i.started_by, '/', 1), 20) = :run AND i.started_by IS NOT NULL
     ORDER BY i.id
 """)
-_REPORT = text("""
+_REPORT = Sql("""
     WITH notified AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
         SELECT b.instance, b.code, b.attempt, b.child_index, 'SUCCESS',

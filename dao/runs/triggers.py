@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.rows import Row
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
 
 TRIGGER = "trigger"
@@ -32,7 +32,7 @@ class DatasetUpdate:
 
 # Each workflow that an end starts, once, however many of its triggers fit. How many runs triggered one another is in
 # `started_by`.
-_AFTER_RUNS = text("""
+_AFTER_RUNS = Sql("""
     SELECT starts.code,
            concat_ws('/', i.id, 0, 0, CASE WHEN i.started_by ~ '/e' THEN substring(i.started_by FROM '/e([0-9]+)')::int
                                            ELSE 0 END + 1, 'event') AS parent,
@@ -57,7 +57,7 @@ _AFTER_RUNS = text("""
 # Attempts beyond the places that a command has for their number are counted as the last of these. What waits for all of
 # several datasets has a row with what it has heard of: whoever updates one of them waits for who updates another, so
 # that one of the two sees that nothing is missing. A row that misses nothing has started its workflow, and begins anew.
-_AFTER_UPDATES = text("""
+_AFTER_UPDATES = Sql("""
     WITH told AS (
         UPDATE task_instance t SET updated_datasets = CAST(u.datasets AS jsonb)
         FROM unnest(CAST(:runs AS bigint[]), CAST(:codes AS bigint[]), CAST(:attempts AS integer[]),
@@ -132,7 +132,7 @@ _AFTER_UPDATES = text("""
     ORDER BY starts.run, starts.task, starts.code, starts.datasets
 """)
 # Apart from what is found: an INSERT into `command` wakes all masters, even one of no rows.
-_ASK = text("""
+_ASK = Sql("""
     INSERT INTO command (type, workflow_code, parent, params, created_by, from_above)
     SELECT 'START_PROCESS', a.code, a.parent, a.params, :by, true
     FROM unnest(CAST(:codes AS bigint[]), CAST(:parents AS text[]), CAST(:params AS text[]))

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import TaskCode, WorkflowCode
 
 RUNS_READ_MAX = 1_000
 """How many of the latest successful runs of a workflow, and of its child runs, are read to find the 20 that count:
 others were limited to some tasks, or did no work. `latest_successes` (`sql/schema.sql`) has the same number."""
 
-_OF_RUNS = text("""
+_OF_RUNS = Sql("""
     SELECT code, percentile_cont(0.5) WITHIN GROUP (ORDER BY took_s)
     FROM latest_successes(CAST(:codes AS bigint[])) GROUP BY code
 """)
-_OF_TASKS = text("""
+_OF_TASKS = Sql("""
     WITH last AS MATERIALIZED (SELECT * FROM latest_successes(CAST(:codes AS bigint[])))
     SELECT own.task_code, percentile_cont(0.5) WITHIN GROUP (ORDER BY own.took_s)
     FROM last CROSS JOIN unnest(CAST(:tasks AS bigint[])) AS wanted_task (task_code)

@@ -17,7 +17,7 @@ from dao.postgres.notify import changed
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
 from dao.postgres.rows import Row
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.runs.code_lists import read_codes
 from model.changes import Changes
 from model.choices import ExecutionType, FailureStrategy, Priority, WarningType
@@ -122,9 +122,9 @@ _NEW = """
                interval_start, interval_end, dry_run, depth, parent_instance_id, parent_task_code,
                parent_attempt, child_index)
 """
-_INSERT = text(f"{_NEW} RETURNING id, command_id, schedule_time")
+_INSERT = Sql(f"{_NEW} RETURNING id, command_id, schedule_time")
 # An existing run is not created again: a second START by one task, or a second fire of one time of a schedule.
-_INSERT_ONCE = text(f"{_NEW} ON CONFLICT DO NOTHING RETURNING id, command_id, schedule_time")
+_INSERT_ONCE = Sql(f"{_NEW} ON CONFLICT DO NOTHING RETURNING id, command_id, schedule_time")
 _INSTANCES = RowArrays(
     _INSERT,
     {
@@ -139,7 +139,7 @@ _INSTANCES = RowArrays(
         "interval_end": lambda new: new.interval and new.interval.end,
     },
 )
-_ENTER = text("""
+_ENTER = Sql("""
     UPDATE workflow_instance i SET state = e.state
     FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[])) AS e (id, state)
     WHERE i.id = e.id
@@ -147,7 +147,7 @@ _ENTER = text("""
     RETURNING i.id
 """)
 # What was requested of it before is over with that: see `Writes`. So is a command that is in its table.
-_CLOSE = text("""
+_CLOSE = Sql("""
     UPDATE workflow_instance i
     SET state = 'RUNNING_EXECUTION', requested_state = NULL, ending_as = n.state, ending_reason = nullif(n.reason, ''),
         ending_after = coalesce(pg_sequence_last_value(pg_get_serial_sequence('command', 'id')::regclass), 0)
@@ -159,7 +159,7 @@ _CLOSE = text("""
 """)
 # An EXECUTE_TASK that left nothing to do leaves no limit either: all see a whole success.
 # Checks the state, not `ended_at`: see `dao.tasks.task_instances`, queue.
-_FINISH = text("""
+_FINISH = Sql("""
     WITH ended AS (
         UPDATE workflow_instance i
         SET state = n.state, reason = nullif(n.reason, ''), ended_at = clock_timestamp(), outputs = n.outputs,
@@ -181,16 +181,16 @@ _FINISH = text("""
     FROM ended
 """)
 _ENDS = RowArrays(_FINISH)
-_RESET_TAKEOVERS = text("""
+_RESET_TAKEOVERS = Sql("""
     UPDATE workflow_instance SET takeovers = 0
     WHERE id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND takeovers > 0
 """)
 # A run in a serial line has no owner, whatever its row says: a command starts it when its turn has come.
-_OWNED = text("""
+_OWNED = Sql("""
     SELECT id FROM workflow_instance
     WHERE master_id = :master AND ended_at IS NULL AND coalesce(state <> 'SERIAL_WAIT', false)
 """)
-_READ_OWNED = text("""
+_READ_OWNED = Sql("""
     SELECT id, workflow_code, workflow_version, failure_strategy, priority::text, worker_group, params, state,
            requested_state, startup_names,
            least(greatest(schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') AS schedule_time, time_zone,
@@ -203,13 +203,13 @@ _READ_OWNED = text("""
     WHERE id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND ended_at IS NULL
       AND coalesce(state <> 'SERIAL_WAIT', false)
 """)
-_STILL_OWNED = text("""
+_STILL_OWNED = Sql("""
     SELECT id FROM workflow_instance
     WHERE id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND ended_at IS NULL
       AND coalesce(state <> 'SERIAL_WAIT', false)
 """)
 # FAILOVER is written for a master that is gone. For a master that lives it was written by hand.
-_TAKE_BACK = text("""
+_TAKE_BACK = Sql("""
     UPDATE workflow_instance SET state = coalesce(requested_state, 'RUNNING_EXECUTION')
     WHERE id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND ended_at IS NULL
       AND coalesce(state = 'FAILOVER', false)

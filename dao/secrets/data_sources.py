@@ -6,28 +6,28 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.secrets.data_source_url import parse_data_source_url, shown_url
 from dao.secrets.sealed_rows import check_name, reseal
 from dao.secrets.vault import Sealed, Vault
 from model.errors import NotFound, Refused
 
 PURPOSE = "data source"
-_READ = text("""
+_READ = Sql("""
     SELECT name, shown_url, key_id, created_at, updated_at FROM data_source
     WHERE CAST(:name AS text) IS NULL OR name = :name ORDER BY name
 """)
-_PUT = text("""
+_PUT = Sql("""
     INSERT INTO data_source (name, url, shown_url, key_id) VALUES (:name, :url, :shown_url, :key_id)
     ON CONFLICT (name) DO UPDATE
     SET url = :url, shown_url = :shown_url, key_id = :key_id, updated_at = clock_timestamp()
 """)
-_SEALED = text("SELECT url, key_id FROM data_source WHERE name = :name")
-_DELETE = text("DELETE FROM data_source WHERE name = :name")
-_UNDER_OTHERS = text(
+_SEALED = Sql("SELECT url, key_id FROM data_source WHERE name = :name")
+_DELETE = Sql("DELETE FROM data_source WHERE name = :name")
+_UNDER_OTHERS = Sql(
     "SELECT name, url, key_id FROM data_source WHERE key_id IS DISTINCT FROM :key ORDER BY name FOR UPDATE"
 )
-_RESEAL = text("UPDATE data_source SET url = :data, key_id = :key_id WHERE name = :name")
+_RESEAL = Sql("UPDATE data_source SET url = :data, key_id = :key_id WHERE name = :name")
 
 
 @dataclass(frozen=True)

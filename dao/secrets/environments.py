@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.secrets.sealed_rows import check_name, reseal
 from dao.secrets.vault import Sealed, Vault
 from model.errors import NotFound, Refused
@@ -15,20 +15,20 @@ from model.scripts.normal_form import plain_script
 
 PURPOSE = "environment"
 SCRIPT_BYTES_MAX = 1_000_000
-_READ = text("""
+_READ = Sql("""
     SELECT name, key_id, created_at, updated_at FROM environment
     WHERE CAST(:name AS text) IS NULL OR name = :name ORDER BY name
 """)
-_PUT = text("""
+_PUT = Sql("""
     INSERT INTO environment (name, script, key_id) VALUES (:name, :script, :key_id)
     ON CONFLICT (name) DO UPDATE SET script = :script, key_id = :key_id, updated_at = clock_timestamp()
 """)
-_SEALED = text("SELECT script, key_id FROM environment WHERE name = :name")
-_DELETE = text("DELETE FROM environment WHERE name = :name")
-_UNDER_OTHERS = text(
+_SEALED = Sql("SELECT script, key_id FROM environment WHERE name = :name")
+_DELETE = Sql("DELETE FROM environment WHERE name = :name")
+_UNDER_OTHERS = Sql(
     "SELECT name, script, key_id FROM environment WHERE key_id IS DISTINCT FROM :key ORDER BY name FOR UPDATE"
 )
-_RESEAL = text("UPDATE environment SET script = :data, key_id = :key_id WHERE name = :name")
+_RESEAL = Sql("UPDATE environment SET script = :data, key_id = :key_id WHERE name = :name")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from datetime import timedelta
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.tasks.task_claims import ClaimedTask
 from model.changes import Changes
 from model.ids import Epoch
@@ -37,7 +37,7 @@ class GroupStreams:
     troubled: Collection[Epoch] = ()
 
 
-_COUNT = text("""
+_COUNT = Sql("""
     SELECT worker_group, CASE WHEN state <> 'QUEUED' THEN worker_id END AS worker, count(*) AS streams,
            coalesce(bool_or(state = 'QUEUED' AND queued_at < clock_timestamp() - CAST(:overdue AS interval)), false)
                AS is_overdue
@@ -48,7 +48,7 @@ _COUNT = text("""
     GROUP BY 1, 2
 """)
 # Of streams of which the last attempts failed soon: where that was. OFFSET: a plan must not walk all that ever failed.
-_TROUBLED = text("""
+_TROUBLED = Sql("""
     WITH stream AS MATERIALIZED (
         SELECT id, worker_group, workflow_instance_id, task_code, attempt, retries, state, worker_id, started_at
         FROM task_instance                                                          -- index: task_instance_stream
@@ -76,7 +76,7 @@ _TROUBLED = text("""
     GROUP BY e.worker_group, e.worker_id HAVING count(*) FILTER (WHERE e.is_last) >= 2 OR max(e.times) >= 3
 """)
 # It returns what a `ClaimedTask` has, as the claim of dao/tasks/task_claims.py does.
-_CLAIM = text("""
+_CLAIM = Sql("""
     WITH picked AS MATERIALIZED (
         SELECT best.id
         FROM unnest(CAST(:groups AS text[]), CAST(:limits AS integer[])) AS wanted (worker_group, most)

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.changes import Changes
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
 
 Attempt = tuple[WorkflowInstanceId, TaskCode, int]
 """A run, a task of it, and the number of an attempt."""
 
-_RAN = text("""
+_RAN = Sql("""
     SELECT t.workflow_instance_id, t.task_code, t.attempt,
            extract(epoch FROM t.ended_at - t.started_at)::float8 AS ran_s
     FROM unnest(CAST(:runs AS bigint[]), CAST(:codes AS bigint[]), CAST(:attempts AS integer[]))
@@ -22,7 +22,7 @@ _RAN = text("""
     JOIN task_instance t ON t.workflow_instance_id = n.run AND t.task_code = n.code AND t.attempt = n.attempt
     WHERE isfinite(t.ended_at) AND isfinite(t.started_at)                           -- index: task_instance_attempt
 """)
-_DELETE_OLD = text("""
+_DELETE_OLD = Sql("""
     WITH old AS (
         DELETE FROM task_instance t
         USING unnest(CAST(:runs AS bigint[]), CAST(:codes AS bigint[]), CAST(:attempts AS integer[]))

@@ -7,21 +7,21 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import TaskCode, WorkflowInstanceId
 
-_OF_RUN = text("""
+_OF_RUN = Sql("""
     SELECT task_name, task_code FROM task_instance
     WHERE workflow_instance_id = :run AND flag = 'YES' AND stream IS NOT NULL       -- index: task_instance_attempt
       AND state IN ('DELAY_EXECUTION', 'QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')
     ORDER BY task_code
 """)
-_GROUPS = text("""
+_GROUPS = Sql("""
     SELECT worker_group, count(*) AS streams FROM task_instance
     WHERE stream IS NOT NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')   -- index: task_instance_stream
     GROUP BY worker_group ORDER BY worker_group
 """)
-_BELOW = text("""
+_BELOW = Sql("""
     WITH RECURSIVE below (id) AS (                                                  -- index: workflow_instance_child
         SELECT c.id FROM workflow_instance c WHERE c.parent_instance_id = :run AND c.ended_at IS NULL
         UNION
@@ -33,7 +33,7 @@ _BELOW = text("""
                     AND t.state IN ('DELAY_EXECUTION', 'QUEUED', 'DISPATCH', 'RUNNING_EXECUTION'))
     ORDER BY b.id LIMIT :limit
 """)
-_RESTARTS = text("""
+_RESTARTS = Sql("""
     SELECT workflow_instance_id, task_code, asked_by, begun_at IS NOT NULL AS has_begun FROM stream_restart
     WHERE workflow_instance_id = ANY(CAST(:runs AS bigint[]))                       -- index: stream_restart_pkey
     ORDER BY workflow_instance_id, task_code

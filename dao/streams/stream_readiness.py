@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
 from dao.postgres.row_arrays import RowArrays
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.changes import Changes
 from model.ids import Epoch, TaskInstanceId, WorkflowInstanceId
 
@@ -24,7 +24,7 @@ class Probed:
 
 
 # The condition is that of the report of an end (`dao/tasks/task_claims.py`).
-_RECORD = text("""
+_RECORD = Sql("""
     UPDATE task_instance t SET ready_at = CASE WHEN n.is_ready THEN clock_timestamp() END
     FROM unnest(CAST(:id AS bigint[]), CAST(:attempt AS integer[]), CAST(:is_ready AS boolean[]))
          AS n (id, attempt, is_ready)

@@ -14,7 +14,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import KILL, changed, notify
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.rows import Row
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.streams.stream_claims import OVERDUE
 from model.changes import Changes
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
@@ -56,8 +56,8 @@ class FirstInLine(NamedTuple):
 
 
 # Two masters may believe that it is their turn. The lock ends with the transaction, and a frozen one with its session.
-_TRY_LOCK = text("SELECT pg_try_advisory_xact_lock(hashtextextended('shoal streams ' || current_schema(), 0))")
-_LIVING = text("""
+_TRY_LOCK = Sql("SELECT pg_try_advisory_xact_lock(hashtextextended('shoal streams ' || current_schema(), 0))")
+_LIVING = Sql("""
     SELECT id, worker_group, CASE WHEN state <> 'QUEUED' THEN worker_id END AS worker,
            handover IS NOT NULL OR kill_requested AS moves,
            state <> 'QUEUED' AND stream ? 'readiness' AND ready_at IS NULL
@@ -85,7 +85,7 @@ _LIVING = text("""
 # What a pool could not give even if nobody had any waits for nobody's resources. Of each kind one task is found behind
 # its streams, and the streams are found by themselves, which are few: however many wait, and for whatever they do.
 # `line` is as in `_ROOMS` (`dao/pools/pool_claims.py`).
-_FIRST_IN_LINE = text("""
+_FIRST_IN_LINE = Sql("""
     WITH RECURSIVE line (name) AS (
         (SELECT l.pool_name FROM pool_line l ORDER BY l.pool_name, l.workflow_priority LIMIT 1)
         UNION ALL
@@ -124,7 +124,7 @@ _FIRST_IN_LINE = text("""
                 WHERE p.name = need.name AND r.set_aside_at IS NULL AND NOT r.removed
                 LIMIT asked.number) AS size))
 """)
-_HAND_OVER = text("""
+_HAND_OVER = Sql("""
     UPDATE task_instance t SET handover = n.why
     FROM unnest(CAST(:ids AS bigint[]), CAST(:whys AS text[])) AS n (id, why)
     WHERE t.id = ANY(ARRAY(SELECT id FROM task_instance WHERE id = ANY(CAST(:ids AS bigint[])) FOR UPDATE SKIP LOCKED))
@@ -132,13 +132,13 @@ _HAND_OVER = text("""
                                    AND t.handover IS NULL AND NOT t.kill_requested, false)
     RETURNING t.id, t.workflow_instance_id
 """)
-_START_NOW = text("""
+_START_NOW = Sql("""
     UPDATE task_instance t SET due_at = clock_timestamp()
     WHERE t.id = ANY(ARRAY(SELECT id FROM task_instance WHERE id = ANY(CAST(:ids AS bigint[])) FOR UPDATE SKIP LOCKED))
       AND coalesce(t.state = 'DELAY_EXECUTION' AND t.stream IS NOT NULL, false)
     RETURNING t.id
 """)
-_RESTARTS = text("""
+_RESTARTS = Sql("""
     WITH moving AS MATERIALIZED (
         SELECT workflow_instance_id AS run, task_code AS code FROM task_instance
         WHERE stream IS NOT NULL                                                    -- index: task_instance_stream
@@ -166,12 +166,12 @@ _RESTARTS = text("""
                              AND t.flag = 'YES' AND t.stream IS NOT NULL           -- index: task_instance_valid
     ORDER BY r.workflow_instance_id, r.task_code LIMIT 10000
 """)
-_BEGIN = text("""
+_BEGIN = Sql("""
     UPDATE stream_restart SET begun_at = clock_timestamp(), ended_attempt = :attempt
     WHERE workflow_instance_id = :run AND task_code = :code AND begun_at IS NULL
 """)
 # Not one that was asked for again meanwhile.
-_DONE = text("""
+_DONE = Sql("""
     DELETE FROM stream_restart r
     USING unnest(CAST(:runs AS bigint[]), CAST(:codes AS bigint[]), CAST(:begun AS boolean[]))
           AS n (run, code, has_begun)
@@ -181,7 +181,7 @@ _DONE = text("""
 # (`model/streams/rolling.py`). A restart that is under way is enough, unless its new attempt has begun already: that
 # one knows nothing of what has changed since. One that pauses has ended since, or the restart is about to end that
 # pause.
-_ASK_RESTART = text("""
+_ASK_RESTART = Sql("""
     INSERT INTO stream_restart (workflow_instance_id, task_code, asked_by)
     SELECT :run, code, :asked_by FROM unnest(CAST(:codes AS bigint[])) AS code
     ON CONFLICT (workflow_instance_id, task_code) DO UPDATE
@@ -193,13 +193,13 @@ _ASK_RESTART = text("""
                     AND t.attempt > coalesce(stream_restart.ended_attempt, 0)
                     AND t.state IN ('DELAY_EXECUTION', 'DISPATCH', 'RUNNING_EXECUTION'))
 """)
-_ASKED = text("SELECT worker_group FROM rebalance ORDER BY worker_group")
-_ASK_REBALANCE = text("""
+_ASKED = Sql("SELECT worker_group FROM rebalance ORDER BY worker_group")
+_ASK_REBALANCE = Sql("""
     INSERT INTO rebalance (worker_group, asked_by)
     SELECT worker_group, :asked_by FROM unnest(CAST(:groups AS text[])) AS worker_group
     ON CONFLICT (worker_group) DO NOTHING
 """)
-_REBALANCED = text("DELETE FROM rebalance WHERE worker_group = ANY(CAST(:groups AS text[]))")
+_REBALANCED = Sql("DELETE FROM rebalance WHERE worker_group = ANY(CAST(:groups AS text[]))")
 
 
 @dataclass(frozen=True, slots=True)

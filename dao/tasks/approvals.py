@@ -18,7 +18,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import EVENT, changed, notify
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.alerts.alerts import DEFAULT_GROUP, AlertKind, NewAlert, Severity
 from model.changes import Changes
 from model.errors import NotFound, Refused
@@ -116,7 +116,7 @@ class LateEnd:
 
 
 # A time outside the calendar, as somebody may write it, counts as that of the begin of the attempt.
-_WAITING = text("""
+_WAITING = Sql("""
     SELECT t.id, t.task_name AS task, t.task_code, t.attempt, t.state, t.reason, i.id AS run, i.state AS run_state,
            i.workflow_code, d.name AS workflow, d.project, t.started_at,
            CASE WHEN isfinite(t.due_at) THEN t.due_at END AS due_at,
@@ -132,7 +132,7 @@ _WAITING = text("""
       AND (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
     ORDER BY t.id LIMIT :limit
 """)
-_THESE = text("""
+_THESE = Sql("""
     SELECT t.id, t.task_name AS task, t.task_code, t.attempt, t.state, t.reason, i.id AS run, i.state AS run_state,
            i.workflow_code, d.name AS workflow, d.project, t.started_at,
            CASE WHEN isfinite(t.due_at) THEN t.due_at END AS due_at,
@@ -145,30 +145,30 @@ _THESE = text("""
     WHERE t.id = ANY(CAST(:ids AS bigint[])) AND t.task_type = 'APPROVAL'
     ORDER BY t.id
 """)
-_BEGUN = text("""
+_BEGUN = Sql("""
     SELECT t.id FROM unnest(CAST(:runs AS bigint[]), CAST(:codes AS bigint[]), CAST(:attempts AS integer[]))
          AS n (run, code, attempt)
     JOIN task_instance t ON t.workflow_instance_id = n.run AND t.task_code = n.code AND t.attempt = n.attempt
     ORDER BY t.id                                                                   -- index: task_instance_attempt
 """)
-_HOLD = text("SELECT FROM task_instance WHERE id = :id FOR NO KEY UPDATE")
-_ANSWER = text("""
+_HOLD = Sql("SELECT FROM task_instance WHERE id = :id FOR NO KEY UPDATE")
+_ANSWER = Sql("""
     SELECT answer_approval(:id, :approve, CAST(:results AS jsonb), CAST(:reason AS text), CAST(:by AS text))
 """)
-_DUE = text("""
+_DUE = Sql("""
     SELECT id FROM task_instance
     WHERE state = 'RUNNING_EXECUTION' AND task_type = 'APPROVAL' AND due_at <= now()
       AND id <> ALL(CAST(:without AS bigint[]))
     ORDER BY due_at LIMIT :limit                                                    -- index: task_instance_approval
 """)
 # Level-triggered, by any master: timers are rows, whichever run they belong to.
-_HOLD_DUE = text("""
+_HOLD_DUE = Sql("""
     SELECT id FROM task_instance
     WHERE state = 'RUNNING_EXECUTION' AND task_type = 'APPROVAL' AND due_at <= now()  -- index: task_instance_approval
       AND id <> ALL(CAST(:without AS bigint[])) AND (CAST(:only AS bigint) IS NULL OR id = CAST(:only AS bigint))
     ORDER BY due_at LIMIT :limit FOR NO KEY UPDATE SKIP LOCKED
 """)
-_END_LATE = text("""
+_END_LATE = Sql("""
     WITH ended AS (
         UPDATE task_instance t
         SET state = n.state, ended_at = clock_timestamp(), reason = n.reason, outputs = n.outputs

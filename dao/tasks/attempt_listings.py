@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import filtered, text
+from dao.postgres.sql import Sql, filtered
 from dao.run_lists import id_prefixes
 from dao.run_lists.attempt_rows import attempts_that, task_of
 from dao.run_lists.run_conditions import ANY_RUN, RunConditions
@@ -32,7 +32,7 @@ FAILED = frozenset(map(TaskState, ("FAILURE", "KILL", "PAUSE", "NEED_FAULT_TOLER
 
 _ID_MAX = 2**63 - 1
 # The states once more as constants: the index is partial. `-id` is an order that no other index has.
-_NEWEST_FAILED = text("""
+_NEWEST_FAILED = Sql("""
     SELECT t.id FROM unnest(CAST(:states AS text[])) AS in_state CROSS JOIN LATERAL (
         SELECT id FROM task_instance                                            -- index: task_instance_failed
         WHERE state = in_state AND state IN ('FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS')
@@ -41,7 +41,7 @@ _NEWEST_FAILED = text("""
     ORDER BY t.id DESC LIMIT :read
 """)
 # By ranges of the primary key; see `id_prefixes`.
-_NEWEST_OF_PREFIX = text("""
+_NEWEST_OF_PREFIX = Sql("""
     SELECT own.id FROM unnest(CAST(:lows AS bigint[]), CAST(:highs AS bigint[])) AS wanted (low, high)
     CROSS JOIN LATERAL (
         SELECT id FROM task_instance                                            -- index: task_instance_pkey
@@ -68,7 +68,7 @@ _IS_OF_WORKFLOWS = """t.id = ANY(ARRAY(
         SELECT walked.id FROM walked WHERE walked.workflow_instance_id IN (SELECT id FROM run)))"""
 _IS_WALKED = "t.id >= CAST(:down_to AS bigint) AND t.id < CAST(:before AS bigint)"
 # So many of the newest attempts are read: the last of them.
-_WALK_END = text("""
+_WALK_END = Sql("""
     SELECT id FROM task_instance WHERE id < CAST(:before AS bigint)             -- index: task_instance_pkey
     ORDER BY id DESC OFFSET :read - 1 LIMIT 1
 """)

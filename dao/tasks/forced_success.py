@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from dao.postgres.notify import changed
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.changes import Changes
 from model.errors import NotFound, Refused
 from model.ids import TaskInstanceId, WorkflowInstanceId
 from model.runs.states import TASK_TRANSITIONS, TaskState, WorkflowState
 
-_HOLD = text("""
+_HOLD = Sql("""
     SELECT i.id, i.state FROM workflow_instance i
     WHERE i.id = (SELECT workflow_instance_id FROM task_instance WHERE id = :id) FOR UPDATE
 """)
-_ATTEMPT = text("""
+_ATTEMPT = Sql("""
     SELECT t.task_name, t.state, t.flag,
            (SELECT max(l.id) FROM task_instance l
             WHERE l.workflow_instance_id = t.workflow_instance_id AND l.task_code = t.task_code
@@ -27,7 +27,7 @@ _ATTEMPT = text("""
            ) AS latest
     FROM task_instance t WHERE t.id = :id
 """)
-_FORCE = text("""
+_FORCE = Sql("""
     UPDATE task_instance
     SET state = 'FORCED_SUCCESS', reason = concat_ws(': ', 'declared a success after its ' || state, nullif(reason, ''))
     WHERE id = :id AND state IN ('FAILURE', 'KILL', 'NEED_FAULT_TOLERANCE')

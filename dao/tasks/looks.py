@@ -16,7 +16,7 @@ from operator import attrgetter
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
 from dao.postgres.row_arrays import RowArrays
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.changes import Changes
 from model.ids import Epoch, TaskInstanceId
 from model.runs.looks import Again
@@ -32,10 +32,10 @@ class InVain:
     again: Again
 
 
-_HOLD = text("SELECT FROM task_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR NO KEY UPDATE")
+_HOLD = Sql("SELECT FROM task_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR NO KEY UPDATE")
 # Pauses of ten seconds and more end with a whole second, so that a thousand that wait are queued in few batches.
 # An attempt that follows one whose worker was lost has waited since that one was queued.
-_LOOKED = text("""
+_LOOKED = Sql("""
     WITH looked AS (
         SELECT t.id, t.kill_requested, clock_timestamp() AS now, n.said, n.late, n.within_s, n.at_s,
                coalesce((t.looks ->> 'count')::bigint, 0) + 1 AS count,

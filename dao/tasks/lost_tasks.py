@@ -8,14 +8,14 @@ from dao.pools import pool_leases
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.tasks.requeue import put_back
 from model.changes import Changes
 from model.ids import TaskInstanceId
 
 # Level-triggered, by any master: tasks of a worker that is gone, or never existed. One in DISPATCH was certainly not
 # started.
-_HOLD_LOST = text("""
+_HOLD_LOST = Sql("""
     SELECT t.id, t.state = 'DISPATCH' AS unstarted, t.workflow_instance_id AS run FROM gone_workers() AS g
     JOIN task_instance t ON t.worker_id = g.id AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
     WHERE t.id <> ALL(CAST(:without AS bigint[]))                                 -- index: task_instance_running
@@ -24,7 +24,7 @@ _HOLD_LOST = text("""
 """)
 # A task may be what its workers die of, and would take down one after another. A stream that ran for a while is none of
 # that kind, and no task that has looked in vain. The event reaches the master that owns the run.
-_LOSE = text("""
+_LOSE = Sql("""
     WITH counted AS (
         SELECT t.id,
                (SELECT count(*) FROM task_instance b                              -- index: task_instance_attempt

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.rows import Row
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.runs.code_lists import read_codes
 from model.ids import TaskCode, WorkflowInstanceId
 from model.runs.instances import TaskAttempt
@@ -15,7 +15,7 @@ from model.runs.states import TaskState
 
 ROWS_AT_ONCE = 1_000
 """How many rows are read before other coroutines get a turn."""
-_LATEST = text("""
+_LATEST = Sql("""
     SELECT latest.* FROM unnest(CAST(:instances AS bigint[])) AS wanted (id)
     CROSS JOIN LATERAL (
         SELECT DISTINCT ON (task_code) workflow_instance_id, task_code, attempt, state, retries, flag, outputs, branch,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import EVENT, POOL, changed, notify
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.changes import Changes
 from model.choices import Priority
 from model.ids import Epoch, TaskInstanceId, WorkflowInstanceId
@@ -20,7 +20,7 @@ from model.runs.queue_places import QueuedAttempt
 
 # The tasks of a run that is missing or has ended are ended. By a scalar subquery, so that a task without a run is ended
 # too, and not found again and again.
-_PUT_BACK = text("""
+_PUT_BACK = Sql("""
     WITH meant AS (
         SELECT t.id,
                CASE WHEN t.kill_requested THEN 'KILL'
@@ -54,7 +54,7 @@ _PUT_BACK = text("""
     FROM put p
 """)
 
-_QUEUED = text("""
+_QUEUED = Sql("""
     SELECT id FROM task_instance
     WHERE workflow_instance_id = ANY(CAST(:runs AS bigint[])) AND coalesce(state = 'QUEUED', false)
     ORDER BY id FOR NO KEY UPDATE                                                   -- index: task_instance_attempt

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import TaskInstanceId
 from model.logs.name import LogName
 from model.runs.states import TaskState
@@ -33,7 +33,7 @@ class Wanted:
 
 
 # An attempt that returned to the queue may have run elsewhere, or on another day: then this is not its log.
-_WANTED = text("""
+_WANTED = Sql("""
     SELECT t.id, t.state
     FROM unnest(CAST(:id AS bigint[]), CAST(:run AS bigint[]), CAST(:day AS text[])) AS n (id, run, day)
     CROSS JOIN LATERAL (SELECT * FROM task_instance i WHERE i.id = n.id OFFSET 0) AS t    -- index: task_instance_pkey
@@ -50,7 +50,7 @@ _NAMED = RowArrays(
         "day": lambda name: name.date,
     },
 )
-_RECORD = text("""
+_RECORD = Sql("""
     WITH there AS MATERIALIZED (
         SELECT n.*
         FROM unnest(CAST(:id AS bigint[]), CAST(:size AS bigint[]), CAST(:first_byte AS bigint[]))
@@ -63,7 +63,7 @@ _RECORD = text("""
     SELECT id FROM there
 """)
 _STORED = RowArrays(_RECORD)
-_DELETE = text("DELETE FROM stored_log WHERE task_instance_id = ANY(CAST(:ids AS bigint[]))")
+_DELETE = Sql("DELETE FROM stored_log WHERE task_instance_id = ANY(CAST(:ids AS bigint[]))")
 
 
 async def wanted(connection: AsyncConnection, names: Sequence[LogName], worker: str) -> Wanted:

@@ -17,7 +17,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
-from dao.postgres.sql import Sql, text
+from dao.postgres.sql import Sql
 from dao.tasks import looks
 from dao.tasks.looks import InVain
 from model.changes import Changes
@@ -114,7 +114,7 @@ def _claim(wanted: str, place: str = "") -> Sql:
     Returns what a `ClaimedTask` has, but its leases. One row must not fail the fetch of all: a time in a year that
     Python does not support, a timeout that is not a number.
     """
-    return text(f"""
+    return Sql(f"""
         WITH picked AS MATERIALIZED (
             SELECT best.id FROM {wanted}
             CROSS JOIN LATERAL (
@@ -156,7 +156,7 @@ _CLAIM_AT = _claim(
     "AND workflow_priority = CAST(:priority AS priority_level) AND workflow_instance_id >= wanted.run",
 )
 # Also matches its own earlier write, in case the answer to that was lost.
-_MARK_RUNNING = text("""
+_MARK_RUNNING = Sql("""
     UPDATE task_instance SET state = 'RUNNING_EXECUTION', started_at = coalesce(started_at, clock_timestamp())
     WHERE id = :id AND attempt = :attempt AND worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION')
       AND NOT kill_requested
@@ -164,7 +164,7 @@ _MARK_RUNNING = text("""
 # `ended_at`, not the state, shows that the attempt still runs: a condition on the state would also match the index of
 # everything that this worker runs, which would be read in full for each row. An attempt that a worker has and that has
 # not ended is DISPATCH or RUNNING_EXECUTION.
-_REPORT = text("""
+_REPORT = Sql("""
     WITH ended AS (
         UPDATE task_instance t
         SET state = n.state, ended_at = clock_timestamp(), reason = nullif(n.reason, ''), exit_code = n.exit_code,
@@ -189,14 +189,14 @@ _REPORT = text("""
     SELECT id, workflow_instance_id, owner FROM addressed
 """)
 _REPORTS = RowArrays(_REPORT)
-_TO_END = text("""
+_TO_END = Sql("""
     SELECT id, CASE WHEN NOT kill_requested THEN handover END AS handover FROM task_instance
     WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION')
       AND (kill_requested OR handover IS NOT NULL)
 """)
 # What a `ClaimedTask` has. Its leases are a JSON object: for each pool the list of what it holds of it, with name and
 # data. `coalesce`: by the index of the worker it would read all that the worker holds, for each attempt.
-_OWNED = text("""
+_OWNED = Sql("""
     SELECT t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attempt, t.task_name, t.task_type,
            t.state, t.params, t.parameter_values, to_char(t.queued_at, 'YYYYMMDD'),
            least(greatest(i.schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z'), i.time_zone,
@@ -219,7 +219,7 @@ _OWNED = text("""
     WHERE t.worker_id = :worker AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
 """)
 # `state || ''`: so that the planner does not search the queue for what is asked of the attempts since the mark.
-_WORK_WAITS = text("""
+_WORK_WAITS = Sql("""
     SELECT CASE WHEN NOT :walks THEN false
                 WHEN :first > 0 AND (SELECT last_value FROM task_instance_id_seq) < :first + :few THEN
                (SELECT id FROM task_instance                                           -- index: task_instance_pkey

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import EVENT, notify
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
 from model.runs.instances import AttemptEnd, ChildState, HaltRequest
 from model.runs.states import TaskState, WorkflowState
@@ -22,7 +22,7 @@ from model.runs.states import TaskState, WorkflowState
 # id: see the claim in `dao/commands/commands.py`. Under load ANALYZE does see this table empty; by id throughput then
 # fell from 10,000 tasks/s to 2,000, since each event was searched for in the whole of the index of owners. SKIP LOCKED:
 # an event locked by another session does not block the others.
-_CONSUME = text("""
+_CONSUME = Sql("""
     WITH picked AS MATERIALIZED (
         SELECT e.ctid AS place,
                (SELECT master_id FROM workflow_instance i WHERE i.id = e.workflow_instance_id) AS runs_owner
@@ -44,10 +44,10 @@ _CONSUME = text("""
            CASE WHEN isfinite(created_at) THEN extract(epoch FROM clock_timestamp() - created_at)::float8 END, id
     FROM gone ORDER BY id
 """)
-_DELETE_OF = text("""
+_DELETE_OF = Sql("""
     DELETE FROM task_event WHERE workflow_instance_id = ANY(CAST(:instances AS bigint[]))  -- index: task_event_run
 """)
-_READDRESS = text("""
+_READDRESS = Sql("""
     WITH stray AS MATERIALIZED (SELECT * FROM stray_events()), locked AS MATERIALIZED (
         SELECT ctid AS place FROM task_event WHERE ctid = ANY(ARRAY(SELECT place FROM stray WHERE is_owned))
         FOR UPDATE SKIP LOCKED
@@ -57,7 +57,7 @@ _READDRESS = text("""
     RETURNING e.owner
 """)
 # Unread events of a former owner, of a run that has ended since or no longer exists.
-_DROP_STALE = text("""
+_DROP_STALE = Sql("""
     WITH stray AS MATERIALIZED (SELECT * FROM stray_events()), locked AS MATERIALIZED (
         SELECT ctid AS place FROM task_event
         WHERE ctid = ANY(ARRAY(SELECT place FROM stray WHERE NOT is_owned AND (has_ended OR run IS NULL)))

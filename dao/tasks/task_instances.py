@@ -13,7 +13,7 @@ from typing import NamedTuple
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
 from dao.postgres.row_arrays import RowArrays
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.runs.workflow_instances import OwnershipLost, named
 from model.changes import Changes
 from model.choices import Priority, TimeoutStrategy
@@ -52,7 +52,7 @@ class NewTask(NamedTuple):
 # The join admits only the owner's tasks; the unique key on (instance, task, attempt) is a second protection. It checks
 # the state and not `ended_at`, so that each run is looked up by its primary key: the index of runs that a master owns
 # would return all of them, and there are no statistics about a master that just started.
-_QUEUE = text("""
+_QUEUE = Sql("""
     INSERT INTO task_instance (
         workflow_instance_id, task_code, attempt, task_name, task_type, state, worker_group,
         workflow_priority, task_priority, params, parameter_values,
@@ -112,7 +112,7 @@ _TASKS = RowArrays(
 )
 # A task with a cached result ends without being queued; its owner is notified as of any other end. The other tasks of
 # the same call are queued by the statement above, which has the same join.
-_REUSE = text("""
+_REUSE = Sql("""
     WITH added AS (
         INSERT INTO task_instance (
             workflow_instance_id, task_code, attempt, task_name, task_type, state, worker_group,
@@ -157,7 +157,7 @@ _REUSE = text("""
     )
     SELECT workflow_instance_id, task_code FROM added
 """)
-_DRIVEN_BY = text("""
+_DRIVEN_BY = Sql("""
     SELECT id FROM workflow_instance
     WHERE id = ANY(CAST(:instances AS bigint[]))
       AND coalesce(master_id = :master AND state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP'), false)
@@ -165,7 +165,7 @@ _DRIVEN_BY = text("""
 # All open attempts are locked first, so that none changes between the two statements that follow: an attempt queued
 # again after its worker was lost would be missed by both. If a worker is just claiming one, this waits and then sees it
 # as running.
-_HOLD_OPEN = text("""
+_HOLD_OPEN = Sql("""
     SELECT FROM task_instance
     WHERE workflow_instance_id = ANY(CAST(:instances AS bigint[]))                  -- index: task_instance_attempt
       AND coalesce(state IN ('QUEUED', 'DELAY_EXECUTION', 'DISPATCH', 'RUNNING_EXECUTION'), false)
@@ -173,7 +173,7 @@ _HOLD_OPEN = text("""
 """)
 # A DEPENDENT or APPROVAL task waits in the master, and ends as soon as a halt is requested. A task with children ends
 # when they end, unless nobody drives its run now.
-_HALT = text("""
+_HALT = Sql("""
     UPDATE task_instance t
     SET state = h.state, ended_at = clock_timestamp(), reason = h.reason
     FROM unnest(CAST(:instances AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[]),
@@ -185,20 +185,20 @@ _HALT = text("""
                        AND (t.task_type IN ('DEPENDENT', 'APPROVAL') OR h.abandoned)), false)
     RETURNING t.workflow_instance_id, t.task_code, t.attempt, t.state
 """)
-_HAND_OVER = text("""
+_HAND_OVER = Sql("""
     UPDATE task_instance t SET handover = 'its run is paused'
     FROM workflow_instance i
     WHERE t.workflow_instance_id = ANY(CAST(:instances AS bigint[])) AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
       AND t.stream IS NOT NULL AND t.handover IS NULL AND NOT t.kill_requested
       AND i.id = t.workflow_instance_id AND i.master_id = :master
 """)
-_ASK_KILL = text("""
+_ASK_KILL = Sql("""
     UPDATE task_instance t SET kill_requested = true
     FROM workflow_instance i
     WHERE t.workflow_instance_id = ANY(CAST(:instances AS bigint[])) AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
       AND NOT t.kill_requested AND i.id = t.workflow_instance_id AND i.master_id = :master
 """)
-_END_IN_MASTER = text("""
+_END_IN_MASTER = Sql("""
     UPDATE task_instance t
     SET state = n.state, ended_at = clock_timestamp(), reason = nullif(n.reason, ''), outputs = n.outputs
     FROM unnest(CAST(:workflow_instance_id AS bigint[]), CAST(:task_code AS bigint[]), CAST(:attempt AS integer[]),
@@ -219,13 +219,13 @@ _ENDS = RowArrays(
         "outputs": lambda end: end[1].outputs,
     },
 )
-_INVALIDATE = text("""
+_INVALIDATE = Sql("""
     UPDATE task_instance t SET flag = 'NO'
     FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS bigint[])) AS a (instance_id, code)
     WHERE t.workflow_instance_id = a.instance_id AND t.task_code = a.code AND coalesce(t.flag = 'YES', false)
 """)
 # Only those: after any other end a task that runs again has all its retries (`WorkflowRunnable._restore`).
-_RESET_RETRIES = text("""
+_RESET_RETRIES = Sql("""
     UPDATE task_instance SET retries = 0
     WHERE workflow_instance_id = :run AND task_code = ANY(CAST(:codes AS bigint[])) AND retries > 0
       AND coalesce(state IN ('PAUSE', 'KILL'), false)

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.cluster.nodes import NodeState
 from model.errors import NotFound
 from model.ids import Epoch, TaskInstanceId, WorkflowCode, WorkflowInstanceId
@@ -58,7 +58,7 @@ class LogPlace:
         return self.url is not None and self.worker_state in (NodeState.ALIVE, NodeState.LEAVING)
 
 
-_PLACE = text("""
+_PLACE = Sql("""
     SELECT t.id, t.workflow_instance_id, i.workflow_code, d.project, t.task_name, t.task_type, t.state, t.reason,
            t.branch IS NOT NULL, to_char(t.queued_at, 'YYYYMMDD'), ran.worker, n.address, n.log_url,
            n.state, n.ended_at, n.ended_why, s.stored_at, s.size, coalesce(s.first_byte, 0)
@@ -70,8 +70,8 @@ _PLACE = text("""
     LEFT JOIN stored_log s ON s.task_instance_id = t.id
     WHERE t.id = :id
 """)
-_PUBLISH_KEY = text("INSERT INTO log_key (node_id, key) VALUES (:epoch, :key) ON CONFLICT (node_id) DO NOTHING")
-_KEY_OF = text("SELECT key FROM log_key WHERE node_id = :epoch")
+_PUBLISH_KEY = Sql("INSERT INTO log_key (node_id, key) VALUES (:epoch, :key) ON CONFLICT (node_id) DO NOTHING")
+_KEY_OF = Sql("SELECT key FROM log_key WHERE node_id = :epoch")
 
 
 async def log_place(connection: AsyncConnection, id_: TaskInstanceId) -> LogPlace:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.row_arrays import RowArrays
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.ids import Epoch, TaskInstanceId
 
 
@@ -23,7 +23,7 @@ class Reported:
 
 
 # The condition is that of the report of an end (`dao/tasks/task_claims.py`).
-_RECORD = text("""
+_RECORD = Sql("""
     UPDATE task_instance t
     SET progress_done = n.done, progress_total = n.total, progress_text = n.text, progress_at = clock_timestamp()
     FROM unnest(CAST(:id AS bigint[]), CAST(:attempt AS integer[]), CAST(:done AS double precision[]),

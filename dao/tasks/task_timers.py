@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import EVENT, changed, notify
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.tasks.requeue import put_back
 from model.changes import Changes
 from model.ids import TaskInstanceId
 from model.runs.queue_places import QueuedAttempt
 
 # What began to wait in the future: the clock has been set back since. It waits for as long as was meant, from now on.
-_RESUME = text("""
+_RESUME = Sql("""
     UPDATE task_instance t
     SET queued_at = n.now,
         due_at = CASE WHEN state <> 'DELAY_EXECUTION' THEN due_at
@@ -31,23 +31,23 @@ _RESUME = text("""
                            ORDER BY queued_at DESC LIMIT :limit FOR UPDATE SKIP LOCKED))
 """)
 # Level-triggered, by any master: timers are rows, whichever run they belong to.
-_HOLD_DUE = text("""
+_HOLD_DUE = Sql("""
     SELECT id FROM task_instance
     WHERE state = 'DELAY_EXECUTION' AND due_at <= now()                             -- index: task_instance_due
       AND id <> ALL(CAST(:without AS bigint[])) AND (CAST(:only AS bigint) IS NULL OR id = CAST(:only AS bigint))
     ORDER BY due_at LIMIT :limit FOR UPDATE SKIP LOCKED
 """)
-_DUE = text("""
+_DUE = Sql("""
     SELECT id FROM task_instance
     WHERE state = 'DELAY_EXECUTION' AND due_at <= now() AND id <> ALL(CAST(:without AS bigint[]))
     ORDER BY due_at LIMIT :limit                                                    -- index: task_instance_due
 """)
-_UNDISPATCHED = text("""
+_UNDISPATCHED = Sql("""
     SELECT id FROM task_instance
     WHERE state = 'QUEUED' AND dispatch_by <= now() AND id <> ALL(CAST(:without AS bigint[]))
     ORDER BY dispatch_by LIMIT :limit                                               -- index: task_instance_undispatched
 """)
-_NEXT_DUE = text("""
+_NEXT_DUE = Sql("""
     SELECT extract(epoch FROM least(
         (SELECT min(due_at) FROM task_instance                                     -- index: task_instance_due
          WHERE state = 'DELAY_EXECUTION' AND due_at > now()),
@@ -59,7 +59,7 @@ _NEXT_DUE = text("""
 """)
 # Level-triggered, by any master. The row is locked, so a concurrent claim and this statement see each other's result.
 # The first reason says which resources it did not get; it is null if it needs none, or could have had them all.
-_FAIL_UNDISPATCHED = text("""
+_FAIL_UNDISPATCHED = Sql("""
     WITH late AS (
         SELECT id, CASE WHEN dispatch_timeout_s < 60 THEN trim_scale(round(dispatch_timeout_s::numeric, 3)) || ' s'
                         ELSE trim_scale(round((dispatch_timeout_s / 60)::numeric, 3)) || ' min' END AS span

@@ -10,7 +10,7 @@ from dao.accounts import expired, idempotency
 from dao.accounts.idempotency import KeyedRequest
 from dao.postgres import roles
 from dao.postgres.database import Database
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.accounts.rights import Role, Scope
 from service.accounts import audit_pages, logins, own_account, own_sessions, own_tokens, people, project_access
 from service.accounts.audit_pages import AuditQuery
@@ -37,7 +37,7 @@ async def test_the_role_api_may_do_all_that_accounts_need(office: Office) -> Non
 
 async def _do_everything(office: Office) -> None:
     async with office.writing() as connection:
-        (user,) = (await connection.execute(text("SELECT current_user"))).scalars()
+        (user,) = (await connection.execute(Sql("SELECT current_user"))).scalars()
         assert str(user).endswith("_user")
         link = await people.make_first_admin(connection, ROOT)
         assert link is not None

@@ -16,7 +16,7 @@ from alert.sender import Sender
 from alert.settings import AlertSettings
 from dao.alerts import channels
 from dao.postgres.database import Database
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.secrets.vault import Vault, new_key
 from tests.alert.receivers import HttpReceiver, MailServer, http_receiver, mail_server
 
@@ -38,10 +38,10 @@ class Desk:
         async with self.database.writing() as connection:
             await channels.put(connection, name, url, self.vault, channels.ChannelContent(""), "ada")
             await connection.execute(
-                text("INSERT INTO alert_group (name) VALUES (:group) ON CONFLICT DO NOTHING"), {"group": group}
+                Sql("INSERT INTO alert_group (name) VALUES (:group) ON CONFLICT DO NOTHING"), {"group": group}
             )
             await connection.execute(
-                text(
+                Sql(
                     "INSERT INTO alert_group_channel SELECT g.id, c.id FROM alert_group g, alert_channel c "
                     "WHERE g.name = :group AND c.name = :name"
                 ),
@@ -49,13 +49,13 @@ class Desk:
             )
             for column, value in columns.items():
                 await connection.execute(
-                    text(f"UPDATE alert_channel SET {column} = :value WHERE name = :name"),
+                    Sql(f"UPDATE alert_channel SET {column} = :value WHERE name = :name"),
                     {"value": value, "name": name},
                 )
 
     async def run(self, statement: str, **values: Any) -> list[Any]:
         async with self.database.writing() as connection:
-            result = await connection.execute(text(statement), values)
+            result = await connection.execute(Sql(statement), values)
             return [tuple(row) for row in result]
 
     async def alert(self, subject: str, kind: str = "FAILOVER", group: str = "default", **facts: Any) -> int:

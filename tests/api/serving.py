@@ -23,7 +23,7 @@ from dao.accounts import accounts, tokens
 from dao.accounts.tokens import NewToken
 from dao.postgres import roles
 from dao.postgres.database import Database
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.accounts.rights import Scope
 from model.accounts.tokens import RANDOM_BYTES, make
 from service.accounts.passwords import Passwords
@@ -92,7 +92,7 @@ async def _as_api(owner: Database) -> str:
     """The URL of a user in the role of the API, which has its rights in the databases of tests/api already."""
     async with owner.reading() as connection:
         may = "SELECT has_table_privilege(oid, 'command', 'INSERT') FROM pg_roles WHERE rolname = 'api_of_tests'"
-        has_rights = (await connection.execute(text(may))).scalar()
+        has_rights = (await connection.execute(Sql(may))).scalar()
     if not has_rights:
         await give_rights(owner)
     return make_url(owner.url).set(username="api_of_tests", password="secret").render_as_string(hide_password=False)
@@ -102,7 +102,7 @@ async def give_rights(owner: Database) -> None:
     """Give all roles their rights in a database, and make a user in that of the API."""
     await roles.grant(owner)
     async with owner.writing() as connection:
-        if (await connection.execute(text("SELECT FROM pg_roles WHERE rolname = 'api_of_tests'"))).first() is None:
+        if (await connection.execute(Sql("SELECT FROM pg_roles WHERE rolname = 'api_of_tests'"))).first() is None:
             # By the driver: of a statement of ours, the colon in the secret would be a parameter.
             user = f"CREATE USER api_of_tests PASSWORD '{secret_of('secret')}' IN ROLE shoal_api"
             await connection.driver.execute(user.encode())

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.secrets.vault import Vault, new_key
 from model.accounts.rights import Role, Scope
 from tests.alert.conftest import Desk, sending
@@ -73,7 +73,7 @@ async def test_a_channel_is_saved_changed_tested_and_deleted_and_its_secret_neve
         told += [await client.get(f"{BASE}/alert-channels"), await client.get(f"{BASE}/audit"), secrets]
         async with api.database.writing() as connection:
             await connection.execute(
-                text(
+                Sql(
                     "INSERT INTO alert_delivery (alert_id, channel_id) SELECT min(a.id), 1 FROM alert a "
                     "ON CONFLICT (alert_id, channel_id) DO UPDATE SET state = 'WAIT'"
                 )

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import make_url
 
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.secrets.vault import new_key
 from model.accounts.rights import Role, Scope
 from service.cluster.reach import may_reach
@@ -76,7 +76,7 @@ async def test_a_data_source_is_saved_tested_and_deleted_and_its_password_never_
             told.append(refused)
         told += [tried, saved, answers, replaced, denied, away, listed, one, secrets, keys, rotated, *gone]
     async with api.database.reading() as connection:
-        audit = (await connection.execute(text("SELECT row_to_json(a)::text FROM audit a ORDER BY id"))).scalars()
+        audit = (await connection.execute(Sql("SELECT row_to_json(a)::text FROM audit a ORDER BY id"))).scalars()
     assert [json.loads(row)["action"] for row in audit] == [
         *("check_data_source_url", "save_data_source", "check_data_source", "save_data_source", "check_data_source"),
         *("check_data_source_url", "rotate_secrets", "delete_data_source"),

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from dao.accounts import accounts, members
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.accounts.rights import Role
 from tests.api.serving import BASE, Serving, token_of
 
@@ -137,7 +137,7 @@ async def test_drafts_of_a_person_are_limited(api: Serving, ada: httpx.AsyncClie
     assert (await ada.put(DRAFT, json={"content": "x"})).status_code == 200
     async with api.database.writing() as connection:
         await connection.execute(
-            text(
+            Sql(
                 "INSERT INTO workflow_draft (person, project, name, content) SELECT person, project, n::text, 'x' "
                 "FROM workflow_draft, generate_series(2, 500) AS n"
             )

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.accounts.rights import Scope
 from tests.api.serving import BASE, Serving, token_of
 from tests.cluster.cluster import PATIENT, Cluster
@@ -83,7 +83,7 @@ async def test_a_stream_ends_soon_after_its_right(api: Serving) -> None:
         watching = asyncio.create_task(seen.read(client, f"{BASE}/events?topics=runs"))
         await eventually(lambda: seen.has_begun)
         async with api.database.writing() as connection:
-            await connection.execute(text("UPDATE token SET revoked_at = now()"))
+            await connection.execute(Sql("UPDATE token SET revoked_at = now()"))
         await eventually(lambda: seen.has_ended, within_s=6)
         await watching
 

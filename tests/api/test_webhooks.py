@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.secrets.vault import new_key
 from model.runs.webhooks import BODY_BYTES_MAX, signature
 from tests.api.serving import BASE, Serving, serving, token_of
@@ -82,7 +82,7 @@ async def hook(database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
 
 async def params(hook: Hook) -> list[Any]:
     async with hook.api.database.reading() as connection:
-        rows = await connection.execute(text("SELECT params, created_by FROM command ORDER BY id"))
+        rows = await connection.execute(Sql("SELECT params, created_by FROM command ORDER BY id"))
         return [(json.loads(row[0]), row[1]) for row in rows.all()]
 
 
@@ -171,6 +171,6 @@ async def test_one_that_cannot_start_says_why(hook: Hook) -> None:
     changed = await hook.send("msg_4", b"{}")
     assert (changed.status_code, changed.json()["code"]) == (422, "SH-1015")
     async with hook.api.database.writing() as connection:
-        await connection.execute(text("UPDATE workflow_definition SET release_state = 'OFFLINE'"))
+        await connection.execute(Sql("UPDATE workflow_definition SET release_state = 'OFFLINE'"))
     refused = await hook.send("msg_5")
     assert (refused.status_code, "OFFLINE" in refused.json()["detail"]) == (422, True)

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from dao.postgres.database import Database
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.errors import ShoalError
 from tests.bridge.rows import Moments, plain
 from tests.bridge.two_stores import UNORDERED, outcome_of
@@ -24,7 +24,7 @@ from tests.simulation.tables import Blocked, Transaction
 from tests.simulation.wiring import models
 
 BLOCKED = object()
-_WAITS = text("SELECT :other = ANY(pg_blocking_pids(:pid))")
+_WAITS = Sql("SELECT :other = ANY(pg_blocking_pids(:pid))")
 _LOOK_EVERY_S = 0.004
 _NEVER = Moments()
 """Without any end of a call: whatever a clock says is the same to it."""

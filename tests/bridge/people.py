@@ -20,7 +20,7 @@ from dao.definitions.schedules import DueSchedules, Fire
 from dao.postgres import newer_schema
 from dao.postgres.database import Database
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.choices import Misfire, Priority, ReleaseState
 from model.cluster.nodes import Heartbeat, NodeKind, ProcessIdentity
 from model.cluster.slots import Slot
@@ -137,7 +137,7 @@ async def _upgrade_now_and_then(p: Program) -> None:
 
 
 async def _record_schema(connection: AsyncConnection, version: int, may_run: bool) -> None:
-    record = text(
+    record = Sql(
         "INSERT INTO schema_version (version, name, old_nodes_may_run) VALUES (:version, 'next', :may_run) "
         "ON CONFLICT DO NOTHING"
     )

@@ -8,7 +8,7 @@ from math import inf
 from dao.cluster import nodes
 from dao.pools import pool_claims, pool_leases
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.streams import streams
 from dao.tasks import lost_tasks, task_claims, task_instances
 from dao.tasks.task_instances import NewTask
@@ -32,9 +32,9 @@ _NEEDS = ({"a": 1}, {"a": 1}, {"b": 1}, {"a": 2}, {"b": 2}, {"a": 1, "b": 2}, {"
 
 async def make(connection: AsyncConnection) -> None:
     """The pools, with all free."""
-    names = text("INSERT INTO resource_pool (name) SELECT unnest(CAST(:pools AS text[]))")
+    names = Sql("INSERT INTO resource_pool (name) SELECT unnest(CAST(:pools AS text[]))")
     await connection.execute(names, {"pools": list(POOLS)})
-    resource = text("""
+    resource = Sql("""
         INSERT INTO pool_resource (pool_code, name, place)
         SELECT p.code, r.name, r.place
         FROM unnest(CAST(:pools AS text[]), CAST(:names AS text[])) WITH ORDINALITY AS r (pool, name, place)

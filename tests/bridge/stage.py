@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from dao.postgres.database import Database
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from tests.bridge.interleaving import ModelSession, RealSession, Script, Side, play
 from tests.bridge.rows import SEQUENCES, TABLES, Rows
 from tests.bridge.two_stores import CLOCK_STEP_S, TwoStores
@@ -56,7 +56,7 @@ class Stage:
     async def keep(self) -> None:
         """It is what every run begins with."""
         sequences = [f"{name}_id_seq" for name in SEQUENCES]
-        await self._watching.execute(text(_KEEP % {"tables": _array(_TABLES), "sequences": _array(sequences)}))
+        await self._watching.execute(Sql(_KEEP % {"tables": _array(_TABLES), "sequences": _array(sequences)}))
         server, self._last_ids = self._server, dict(self._stores.last_ids)
         for table in (*(getattr(server, name) for name in SEQUENCES.values()), server.beats, server.history):
             self._kept.append((table, [(row.id, row.values) for row in table.rows.values() if row.values is not None]))
@@ -70,7 +70,7 @@ class Stage:
         self, order: Sequence[int], scripts: Sequence[Script], aborts: int | None = None, *, may_deadlock: bool = False
     ) -> list[str]:
         """The same on the server."""
-        await self._watching.execute(text("SELECT kept.bring_back()"))
+        await self._watching.execute(Sql("SELECT kept.bring_back()"))
         one, other = RealSession(self._database, self._watching), RealSession(self._database, self._watching)
         one.other, other.other = other, one
         return await play(order, self._sides(scripts, aborts, one, other), may_deadlock=may_deadlock)

@@ -14,7 +14,7 @@ import pytest
 
 from dao.postgres import newer_schema
 from dao.postgres.database import Database
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.cluster.nodes import NodeKind
 from model.definitions.triggers import TriggerSpec
 from tests.bridge import command_batches, masters, people, pools, streams, workers
@@ -63,14 +63,14 @@ _RERUNS_MAX = 60
 async def begin(database: Database) -> TwoStores:
     """Both stores empty but for the definitions, whose rows serial workflows lock, and for resource pools."""
     async with database.writing() as connection:
-        await connection.execute(text(f"TRUNCATE {_EMPTY} RESTART IDENTITY CASCADE"))
+        await connection.execute(Sql(f"TRUNCATE {_EMPTY} RESTART IDENTITY CASCADE"))
         named = "INSERT INTO workflow_definition (code, name) SELECT code, 'w' || code FROM unnest(:codes) AS w (code)"
-        await connection.execute(text(named), {"codes": list(CODES)})
+        await connection.execute(Sql(named), {"codes": list(CODES)})
         specs = [json.dumps({"tasks": [], "triggers": triggers}) for triggers in TRIGGERS.values()]
         versions = """INSERT INTO workflow_version (workflow_code, version, spec)
                       SELECT code, 1, spec::jsonb FROM unnest(:codes, CAST(:specs AS text[])) AS v (code, spec)"""
-        await connection.execute(text(versions), {"codes": list(TRIGGERS), "specs": specs})
-        later = text("DELETE FROM schema_version WHERE version > :known")
+        await connection.execute(Sql(versions), {"codes": list(TRIGGERS), "specs": specs})
+        later = Sql("DELETE FROM schema_version WHERE version > :known")
         await connection.execute(later, {"known": newer_schema.known_version()})
         await pools.make(connection)
     server = empty_model()

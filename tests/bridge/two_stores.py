@@ -19,7 +19,7 @@ from dao.cluster import drains
 from dao.postgres.database import Database
 from dao.postgres.errors import BadData, translated
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.cluster.nodes import NodeKind
 from model.errors import ShoalError
 from tests.bridge.rows import SEQUENCES, SNAPSHOT, Moments, Rows, Told, of_database, of_model, plain
@@ -181,9 +181,9 @@ class TwoStores:
         async with self._database.writing() as connection:
             for table, columns in _SHIFTED.items():
                 changes = ", ".join(f"{name} = {name} - make_interval(hours => :hours)" for name in columns)
-                await connection.execute(text(f"UPDATE {table} SET {changes}"), {"hours": hours})
+                await connection.execute(Sql(f"UPDATE {table} SET {changes}"), {"hours": hours})
             shifted = "UPDATE workflow_instance SET schedule_time = schedule_time - make_interval(hours => :hours) "
-            await connection.execute(text(shifted + "WHERE schedule_time > '2021-01-01'"), {"hours": hours})
+            await connection.execute(Sql(shifted + "WHERE schedule_time > '2021-01-01'"), {"hours": hours})
 
     async def drain(self, kind: NodeKind, name: str) -> None:
         """Ask that its nodes take nothing new, or end that; by a person, between two transactions."""
@@ -209,7 +209,7 @@ class TwoStores:
 
     async def _differing_rows(self) -> tuple[str, object, object] | None:
         """The first row that is not the same in both, if there is one: where, there, here."""
-        found = [tuple(row) for row in (await self._connection.execute(text(SNAPSHOT))).all()]
+        found = [tuple(row) for row in (await self._connection.execute(Sql(SNAPSHOT))).all()]
         self._real.ends_s.append(datetime.fromisoformat(found[0][1]).timestamp())
         self._model.ends_s.append(self.server.now().timestamp() + CLOCK_STEP_S / 2)
         real = of_database(found, self._real)

@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 
 Node = Mapping[str, Any]
 
@@ -88,14 +88,14 @@ class Explaining:
         """As `AsyncConnection.execute`."""
         if not self._asked:
             for setting in _SHOWN:
-                await self._connection.execute(text(setting))
+                await self._connection.execute(Sql(setting))
             self._asked = True
-        await self._connection.execute(text(_ON))
+        await self._connection.execute(Sql(_ON))
         driver = self._connection.driver
         driver.add_notice_handler(self._note)
         try:
             done = await self._connection.execute(statement, values)
-            await self._connection.execute(text(_OFF))
+            await self._connection.execute(Sql(_OFF))
             return done
         finally:
             driver.remove_notice_handler(self._note)

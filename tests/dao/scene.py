@@ -12,7 +12,7 @@ from dao.cluster.node_rows import NodeRow
 from dao.cluster.nodes import Me, NewNode
 from dao.postgres.database import Database
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.runs import workflow_instances
 from dao.runs.workflow_instances import NewInstance
 from dao.tasks import task_claims, task_instances
@@ -42,7 +42,7 @@ class Scene:
     async def sql(self, statement: str, **values: Any) -> list[Any]:
         """Run one statement in a transaction of its own; its rows, a lone column without its tuple."""
         async with self.writing() as connection:
-            done = await connection.execute(text(statement), values)
+            done = await connection.execute(Sql(statement), values)
             rows = [tuple(row) for row in done]
         return [row[0] if len(row) == 1 else row for row in rows]
 

@@ -21,7 +21,7 @@ from dao.checks import server_checks
 from dao.postgres.address import Address
 from dao.postgres.database import Database, connect
 from dao.postgres.query_line import QueryLine
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.errors import Refused, ShoalError
 from registry.belonging import place_of
 from shoal.psql import psql_environment
@@ -138,7 +138,7 @@ async def users(url: str, statement: str) -> dict[str, str]:
     database, line = Database(url, application_name="shoal-test"), QueryLine(url, "shoal-test", 5)
     try:
         async with database.reading() as reading:
-            found = {"pool": (await reading.execute(text(statement))).scalar_one()}
+            found = {"pool": (await reading.execute(Sql(statement))).scalar_one()}
         async with await connect(url, "shoal-test") as connection:
             row = await (await connection.execute(statement.encode())).fetchone()
             assert row is not None
@@ -203,7 +203,7 @@ async def test_a_silent_host_yields_to_the_next(form: str, silent: int, database
     await line.close()
     database = Database(several, application_name="shoal-test")
     async with database.reading() as connection:
-        assert (await connection.execute(text("SELECT 2"))).scalar_one() == 2
+        assert (await connection.execute(Sql("SELECT 2"))).scalar_one() == 2
     await database.close()
     with pytest.raises(ShoalError) as kept:
         await connect(several.replace(str(url.port), str(free_port())), "shoal-test", 1)

@@ -12,7 +12,7 @@ import pytest
 
 from dao.cluster.nodes import Me
 from dao.postgres.errors import BadData
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.runs import control, failover, workflow_instances
 from dao.runs.control import Revival
 from model.ids import WorkflowInstanceId
@@ -30,9 +30,9 @@ async def standing(scene: Scene, state: WorkflowState, owner: Me) -> WorkflowIns
     id_ = await scene.instance(owner)
     ended = "clock_timestamp()" if state.is_final else "NULL"
     async with scene.writing() as connection:
-        await connection.execute(text("SET LOCAL session_replication_role = replica"))
+        await connection.execute(Sql("SET LOCAL session_replication_role = replica"))
         await connection.execute(
-            text(f"UPDATE workflow_instance SET state = '{state}', ended_at = {ended} WHERE id = {id_}")
+            Sql(f"UPDATE workflow_instance SET state = '{state}', ended_at = {ended} WHERE id = {id_}")
         )
     return id_
 

@@ -9,7 +9,7 @@ import pytest
 from dao.commands import commands, waiting_work
 from dao.commands.commands import NewCommand, Outcome
 from dao.postgres.errors import BadData
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.runs import lookups
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
 from model.cluster.low_water import FROM_FIRST, Marks
@@ -254,12 +254,12 @@ async def test_a_command_is_recorded_once_and_no_more(scene: Scene) -> None:
 
 async def test_an_insert_wakes_the_masters_once_for_many_rows(scene: Scene) -> None:
     async with scene.database.reading() as connection:
-        await connection.execute(text("LISTEN shoal_command"))
+        await connection.execute(Sql("LISTEN shoal_command"))
         await scene.commands(50)
         driver = connection.driver
         heard = [notification.payload async for notification in driver.notifies(timeout=30, stop_after=1)]
         heard += [notification.payload async for notification in driver.notifies(timeout=0.1)]
-        await connection.execute(text("UNLISTEN *"))
+        await connection.execute(Sql("UNLISTEN *"))
     assert heard == [""]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dao.cluster.nodes import Me
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.runs import after_end, children, control, workflow_instances
 from dao.runs.control import Revival
 from dao.runs.workflow_instances import InstanceEnd
@@ -75,11 +75,11 @@ async def test_an_ordinary_end_wakes_no_master(scene: Scene) -> None:
     master = await scene.master()
     id_ = await scene.instance(master)
     async with scene.database.reading() as connection:
-        await connection.execute(text("LISTEN shoal_command"))
+        await connection.execute(Sql("LISTEN shoal_command"))
         await end(scene, id_, master=master)
         driver = connection.driver
         heard = [notification.payload async for notification in driver.notifies(timeout=0.2)]
-        await connection.execute(text("UNLISTEN *"))
+        await connection.execute(Sql("UNLISTEN *"))
     assert heard == []
 
 

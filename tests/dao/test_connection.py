@@ -15,7 +15,7 @@ from dao.postgres.connection import CONNECT_S_MAX, Connection
 from dao.postgres.database import ANSWER_WITHIN_S, Database, connect
 from dao.postgres.listen import Listener
 from dao.postgres.session_settings import STATEMENT_S_MAX
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.errors import Unavailable, Unknown
 from tests.chaos.proxy import Gate, Proxies, Way
 from tests.eventually import eventually
@@ -41,14 +41,14 @@ async def gated(gated_url: str) -> AsyncIterator[Database]:
     """The database through the gate, with one warm connection and a short deadline."""
     opened = Database(gated_url, application_name="shoal-gated", connections_max=1, answer_within_s=ANSWER_S)
     async with opened.reading() as connection:
-        await connection.execute(text("SELECT 1"))
+        await connection.execute(Sql("SELECT 1"))
     yield opened
     await opened.close()
 
 
 async def one(database: Database) -> int:
     async with database.reading() as connection:
-        return int((await connection.execute(text("SELECT 1"))).scalar_one())
+        return int((await connection.execute(Sql("SELECT 1"))).scalar_one())
 
 
 @pytest.mark.parametrize("way", list(Way))
@@ -66,11 +66,11 @@ async def test_a_statement_on_a_dead_link_is_given_up_and_the_next_one_has_a_new
 async def test_a_commit_on_a_dead_link_is_unknown_and_not_a_failure(gated: Database, gate: Gate, way: Way) -> None:
     with pytest.raises(Unknown):
         async with gated.writing() as connection:
-            await connection.execute(text("CREATE TABLE written (a int)"))
+            await connection.execute(Sql("CREATE TABLE written (a int)"))
             gate.swallow(way)
     gate.open()
     async with gated.reading() as connection:
-        there = (await connection.execute(text("SELECT to_regclass('written') IS NOT NULL"))).scalar_one()
+        there = (await connection.execute(Sql("SELECT to_regclass('written') IS NOT NULL"))).scalar_one()
     assert there == (way is Way.ANSWER), "what was lost is the answer, or the COMMIT itself"
 
 
@@ -78,7 +78,7 @@ async def test_a_transaction_on_a_dead_link_is_left_without_a_word(gated: Databa
     """Its rollback would wait for the same link."""
     with pytest.raises(ZeroDivisionError):
         async with asyncio.timeout(PATIENCE_S), gated.writing() as connection:
-            await connection.execute(text("SELECT 1"))
+            await connection.execute(Sql("SELECT 1"))
             gate.swallow(Way.ASK)
             raise ZeroDivisionError
     gate.open()
@@ -147,7 +147,7 @@ async def test_a_rollback_that_is_cancelled_ends_as_cancelled(gated_url: str, ga
 
     async def write() -> None:
         async with database.writing() as connection:
-            await connection.execute(text("SELECT 1"))
+            await connection.execute(Sql("SELECT 1"))
             drivers.append(connection.driver)
             gate.swallow(Way.ANSWER)
             raise ZeroDivisionError
@@ -182,7 +182,7 @@ async def test_who_listens_on_a_dead_link_notices_and_listens_again(
         gate.open()
         await eventually(lambda: len(woken) == 2, within_s=Listener.PROBE_S + Listener.ANSWER_WITHIN_S + 3)
         async with database.writing() as connection:
-            await connection.execute(text("SELECT pg_notify('shoal_test', 'heard')"))
+            await connection.execute(Sql("SELECT pg_notify('shoal_test', 'heard')"))
         await eventually(lambda: woken[-1] == "heard")
     finally:
         listening.cancel()

@@ -10,7 +10,7 @@ import pytest
 
 from dao.postgres import database as module
 from dao.postgres.database import Database
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from tests.dao.scene import Scene
 from tests.eventually import eventually
 
@@ -27,7 +27,7 @@ async def test_connections_that_nobody_needs_are_closed_and_come_back_when_they_
         async with AsyncExitStack() as stack:
             for _ in range(count):
                 connection = await stack.enter_async_context(pool.reading())
-                await connection.execute(text("SELECT 1"))
+                await connection.execute(Sql("SELECT 1"))
 
     async def idle() -> int:
         """As a node that looks now and then."""
@@ -50,12 +50,12 @@ async def test_what_is_in_use_when_the_others_are_closed_is_closed_when_it_is_gi
     gc.disable()  # it would close them too, some time
     try:
         async with pool.writing() if writes else pool.reading() as connection:
-            await connection.execute(text("SELECT 1"))
+            await connection.execute(Sql("SELECT 1"))
             pool.doubt()
-            await connection.execute(text("SELECT 1"))
+            await connection.execute(Sql("SELECT 1"))
         await eventually(lambda: scene.sql(OURS), until=[0])
         async with pool.writing() if writes else pool.reading() as connection:
-            await connection.execute(text("SELECT 1"))
+            await connection.execute(Sql("SELECT 1"))
             await pool.close()
         await eventually(lambda: scene.sql(OURS), until=[0])
     finally:
@@ -69,8 +69,8 @@ async def test_what_is_in_use_at_once_again_and_again_stays_open(scene: Scene, m
 
     async def work() -> None:
         async with pool.writing() as connection:
-            pids.add((await connection.execute(text("SELECT pg_backend_pid()"))).scalar_one())
-            await connection.execute(text("SELECT pg_sleep(0.02)"))
+            pids.add((await connection.execute(Sql("SELECT pg_backend_pid()"))).scalar_one())
+            await connection.execute(Sql("SELECT pg_sleep(0.02)"))
 
     for _ in range(20):
         await asyncio.gather(work(), work(), work())
@@ -84,7 +84,7 @@ async def test_what_is_given_back_while_the_others_are_closed_is_closed_too(scen
 
     async def use(done: asyncio.Event) -> None:
         async with pool.writing() if writes else pool.reading() as connection:
-            await connection.execute(text("SELECT 1"))
+            await connection.execute(Sql("SELECT 1"))
             await done.wait()
 
     gc.disable()  # it would close them too, some time
@@ -106,15 +106,15 @@ async def test_what_is_given_back_while_the_others_are_closed_is_closed_too(scen
 async def test_a_node_plans_each_statement_once_at_its_first_execution(scene: Scene) -> None:
     pool = Database(scene.database.url, application_name="shoal-idle", keeps_plans=True)
     async with pool.reading() as connection:
-        await connection.execute(text("SELECT 1 AS once"))
-        kept = await connection.execute(text("SELECT statement FROM pg_prepared_statements ORDER BY prepare_time"))
+        await connection.execute(Sql("SELECT 1 AS once"))
+        kept = await connection.execute(Sql("SELECT statement FROM pg_prepared_statements ORDER BY prepare_time"))
         assert kept.scalars()[0] == "SELECT 1 AS once"
     await pool.close()
 
 
 async def test_one_use_after_the_other_is_of_one_connection_which_has_its_plans(scene: Scene) -> None:
     pool = Database(scene.database.url, application_name="shoal-idle")
-    pid = text("SELECT pg_backend_pid()")
+    pid = Sql("SELECT pg_backend_pid()")
     async with pool.reading() as back_last, pool.reading() as back_first:
         last = (await back_last.execute(pid)).scalar_one()
         assert (await back_first.execute(pid)).scalar_one() != last

@@ -13,7 +13,7 @@ from dao.cluster import nodes
 from dao.cluster.nodes import Me
 from dao.duties import duties
 from dao.duties.duties import TakenDuty
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.cluster.duties import PAUSE_MAX, DutyName, Step
 from model.errors import Fenced, Unknown
 from tests.conftest import AS_SHIPPED
@@ -140,7 +140,7 @@ async def test_no_two_steps_run_at_once_and_one_that_hangs_is_ended_by_the_serve
     assert await duties.take(connection, me.epoch, (ONE,), list(DutyName)) is not None
     assert await _step(scene, other, OVER) is None, "it is locked while the step runs"
     hung = "idle_in_transaction_session_timeout"
-    await connection.execute(text(f"SET {hung} = '{AS_SHIPPED[hung]}'"))
+    await connection.execute(Sql(f"SET {hung} = '{AS_SHIPPED[hung]}'"))
     await eventually(lambda: _step(scene, other, OVER), within_s=10)
     with pytest.raises(Unknown):
         await hangs.__aexit__(None, None, None)

@@ -13,7 +13,7 @@ from dao.cluster.nodes import Me
 from dao.commands import commands, waiting_work
 from dao.commands.commands import NewCommand
 from dao.postgres.database import FencedTransaction
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.tasks import task_claims, task_events
 from dao.tasks.task_claims import Report
 from model.choices import Priority
@@ -53,7 +53,7 @@ async def load(scene: Scene, master: Me, worker: Me) -> None:
         async with scene.writing() as connection:
             taken = [row.id for row in await commands.claim(cast(FencedTransaction, connection), ALL, RUNS, 1)]
             queued = {"master": master.epoch, "ids": taken, "tasks": TASKS_OF_A_RUN}
-            await connection.execute(text(_QUEUE), queued)
+            await connection.execute(Sql(_QUEUE), queued)
         async with scene.writing() as connection:
             licensed = cast(FencedTransaction, connection)
             claimed = await task_claims.claim(licensed, ["default"], tasks, worker.epoch)
@@ -62,7 +62,7 @@ async def load(scene: Scene, master: Me, worker: Me) -> None:
             await task_claims.report(cast(FencedTransaction, connection), reports, worker.epoch)
         async with scene.writing() as connection:
             assert len(await task_events.consume(cast(FencedTransaction, connection), master.epoch, tasks)) == tasks
-            await connection.execute(text(_END))
+            await connection.execute(Sql(_END))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import cast
 
 from dao.postgres.database import Database
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.errors import ShoalError
 from tests.conftest import SCHEMA
 from tests.dao.explaining import Explaining, undoing
@@ -36,14 +36,14 @@ async def test_a_plan_of_empty_tables_is_right_for_full_ones() -> None:
         async with database.writing() as connection:
             driver = connection.driver
             driver.prepare_threshold, driver.prepared_max = 0, None  # from the first time on, and all of them
-            await connection.execute(text("SELECT"))
+            await connection.execute(Sql("SELECT"))
             for hot in HOT.values():
                 with undoing(connection), suppress(ShoalError):
                     await hot.call(connection)
         with server.connect("full") as other:
             other.execute("\n".join(line for line in MILLION if not line.startswith(FORGETS_PLANS)).encode())
         async with database.writing() as connection:
-            await connection.execute(text("SELECT"))
+            await connection.execute(Sql("SELECT"))
             for name in HOT.keys() - VIEWS.keys():
                 explaining = Explaining(connection)
                 with undoing(connection):

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from dao.cluster.nodes import Me
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.runs import serial_line
 from model.ids import TaskCode, WorkflowCode
 from model.runs.instances import Parent
@@ -85,8 +85,8 @@ async def test_who_waited_for_a_save_reads_what_was_saved(scene: Scene) -> None:
 
     async with scene.writing() as saving:
         await serial_line.lock(saving, [CODE])
-        await saving.execute(text("INSERT INTO workflow_version (workflow_code, version, spec) VALUES (1001, 2, '{}')"))
-        await saving.execute(text("UPDATE workflow_definition SET version = 2 WHERE code = 1001"))
+        await saving.execute(Sql("INSERT INTO workflow_version (workflow_code, version, spec) VALUES (1001, 2, '{}')"))
+        await saving.execute(Sql("UPDATE workflow_definition SET version = 2 WHERE code = 1001"))
         second = asyncio.create_task(start())
         await scene.waits_for_a_lock()
     assert await second is W.SERIAL_WAIT

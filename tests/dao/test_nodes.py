@@ -13,7 +13,7 @@ from dao.cluster import fencing, gone_nodes, nodes
 from dao.cluster.nodes import Me, application_name
 from dao.postgres.database import Database
 from dao.postgres.errors import LockTaken
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.cluster.nodes import Heartbeat, NodeKind, NodeState, NodeStatus
 from model.errors import Fenced, ShoalError
 from model.ids import Epoch
@@ -115,7 +115,7 @@ async def test_a_node_that_beat_since_it_was_judged_is_left_in_peace(scene: Scen
     session = Database(scene.database.url, application_name=application_name(NodeKind.WORKER, me.epoch))
     async with session.reading() as own:
         assert await fencing.fence(scene.database, seen, "its beat stood still", by=judge) is False
-        assert (await own.execute(text("SELECT 1"))).scalar_one() == 1, "its sessions were not ended either"
+        assert (await own.execute(Sql("SELECT 1"))).scalar_one() == 1, "its sessions were not ended either"
     await session.close()
     assert (await scene.row_of(me)).state is NodeState.ALIVE
 
@@ -216,7 +216,7 @@ async def test_a_write_that_meets_a_fence_under_way_waits_and_finds_itself_fence
             await nodes.hold_alive(connection, me)
 
     async with scene.writing() as fencing:
-        await fencing.execute(text(f"UPDATE node SET state = 'FENCED' WHERE id = {me.epoch}"))
+        await fencing.execute(Sql(f"UPDATE node SET state = 'FENCED' WHERE id = {me.epoch}"))
         late = asyncio.create_task(write())
         await scene.waits_for_a_lock()
         assert not late.done()
@@ -244,7 +244,7 @@ async def test_a_barrier_waits_for_our_earlier_write(scene: Scene) -> None:
 
     async with scene.writing() as earlier:
         await nodes.hold_alive(earlier, me)
-        await earlier.execute(text("INSERT INTO command (type) VALUES ('START_PROCESS')"))
+        await earlier.execute(Sql("INSERT INTO command (type) VALUES ('START_PROCESS')"))
         look = asyncio.create_task(look_behind_the_barrier())
         await scene.waits_for_a_lock()
         assert not look.done()

@@ -7,7 +7,7 @@ import pytest
 
 from dao.cluster.nodes import Me
 from dao.postgres.database import FencedTransaction
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.tasks import task_events
 from tests.dao.scene import Scene
 
@@ -24,7 +24,7 @@ def snapshot(database_url: str) -> psycopg.Connection[tuple[object, ...]]:
 
 async def pages(connection: FencedTransaction, table: str) -> int:
     """Pages of a table that this transaction has read so far, the same one counted each time."""
-    query = text("SELECT pg_stat_get_xact_blocks_fetched(CAST(:table AS regclass))")
+    query = Sql("SELECT pg_stat_get_xact_blocks_fetched(CAST(:table AS regclass))")
     return int((await connection.execute(query, {"table": table})).scalar_one())
 
 

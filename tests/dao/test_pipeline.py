@@ -9,12 +9,12 @@ import pytest
 from dao.cluster import nodes
 from dao.postgres.errors import BadData
 from dao.postgres.notify import TASK, notify
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.tasks import task_claims
 from model.errors import Fenced
 from tests.dao.scene import Scene
 
-ADD = text("INSERT INTO project (name) VALUES (:name)")
+ADD = Sql("INSERT INTO project (name) VALUES (:name)")
 NAMES = "SELECT name FROM project WHERE name IN ('a', 'b') ORDER BY name"
 
 
@@ -70,8 +70,8 @@ async def test_a_commit_that_the_server_refuses_has_written_nothing(scene: Scene
     with pytest.raises(BadData):
         async with nodes.fenced_transaction(scene.database, me) as connection:
             await connection.execute(ADD, {"name": "a"})
-            await connection.execute(text("CREATE TEMPORARY TABLE late (x int UNIQUE DEFERRABLE INITIALLY DEFERRED)"))
-            await connection.execute(text("INSERT INTO late VALUES (1), (1)"))
+            await connection.execute(Sql("CREATE TEMPORARY TABLE late (x int UNIQUE DEFERRABLE INITIALLY DEFERRED)"))
+            await connection.execute(Sql("INSERT INTO late VALUES (1), (1)"))
             await notify(connection, TASK)
     assert await scene.sql(NAMES) == []
 
@@ -79,5 +79,5 @@ async def test_a_commit_that_the_server_refuses_has_written_nothing(scene: Scene
 async def test_the_permission_to_write_is_found_by_its_key(scene: Scene) -> None:
     me = await scene.master()
     async with nodes.fenced_transaction(scene.database, me) as connection:
-        rows = await connection.execute(text("EXPLAIN " + nodes._HOLD_ALIVE.text), nodes._of(me))
+        rows = await connection.execute(Sql("EXPLAIN " + nodes._HOLD_ALIVE.text), nodes._of(me))
         assert "node_pkey" in str(rows.all())

@@ -30,7 +30,7 @@ from dao.commands import commands, waiting_work
 from dao.pools import pool_claims
 from dao.postgres.database import Database, FencedTransaction
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.runs import dependencies, run_readings
 from dao.runs.dependencies import BEGINNING, DependentEnd
 from dao.tasks import attempt_listings as attempts
@@ -132,11 +132,11 @@ async def plans(
 ) -> AsyncIterator[Plan]:
     """What a call does, undone, in each of these modes."""
     for mode in modes:
-        await connection.execute(text("SAVEPOINT before"))
-        await connection.execute(text(f"SET LOCAL plan_cache_mode = {mode}"))
+        await connection.execute(Sql("SAVEPOINT before"))
+        await connection.execute(Sql(f"SET LOCAL plan_cache_mode = {mode}"))
         explaining = Explaining(connection)
         await call(cast(AsyncConnection, explaining))
-        await connection.execute(text("ROLLBACK TO before"))
+        await connection.execute(Sql("ROLLBACK TO before"))
         yield explaining.plan
 
 
@@ -147,7 +147,7 @@ async def check_first_columns(connection: AsyncConnection, plan: Plan, *, known:
     for index, searched_by in plan.conditions.items():
         if index == "workflow_definition_name" or index in known:
             continue
-        column = (await connection.execute(text(first), {"name": index})).scalar_one()
+        column = (await connection.execute(Sql(first), {"name": index})).scalar_one()
         for condition in searched_by:
             assert re.sub(r"\W", "", column) in re.sub(r"\W", "", condition), (index, column, condition)
 
@@ -155,10 +155,8 @@ async def check_first_columns(connection: AsyncConnection, plan: Plan, *, known:
 async def test_a_walk_over_runs_that_are_all_stuck_reads_no_history(full: AsyncConnection) -> None:
     """Each is then asked for its tasks, its children and the commands for those, and the events are read once."""
     unfinished = "SELECT id FROM workflow_instance WHERE master_id = 1 AND ended_at IS NULL"
-    await full.execute(
-        text(f"DELETE FROM task_instance WHERE workflow_instance_id IN ({unfinished}) AND task_code = 1")
-    )
-    await full.execute(text(f"DELETE FROM task_event WHERE workflow_instance_id IN ({unfinished})"))
+    await full.execute(Sql(f"DELETE FROM task_instance WHERE workflow_instance_id IN ({unfinished}) AND task_code = 1"))
+    await full.execute(Sql(f"DELETE FROM task_event WHERE workflow_instance_id IN ({unfinished})"))
     walked = await stuck_runs.walk(full, LIVING_MASTER, WorkflowInstanceId(0), 1_000, timedelta(0))
     assert len(walked.stuck) == len(RUNNING)
     walk = partial(
@@ -257,7 +255,7 @@ async def test_what_finds_alerts_reads_what_is_under_way_and_of_history_a_bounde
     full: AsyncConnection, name: str
 ) -> None:
     for statement in SCENE_OF_ALERTS.split(";"):
-        await full.execute(text(statement))
+        await full.execute(Sql(statement))
     call, indexes, rows_read_max = OF_ALERTS[name]
     async for plan in plans(full, call, NODES):
         assert not plan.whole_tables & BIG, plan
@@ -279,7 +277,7 @@ HELD = """
 
 async def test_what_streams_hold_of_a_pool_is_found_without_the_others_that_hold_some(full: AsyncConnection) -> None:
     for statement in HELD.split(";"):
-        await full.execute(text(statement))
+        await full.execute(Sql(statement))
     rooms = await pool_claims.rooms(cast(FencedTransaction, full), {"a": True})
     assert {name: (room.free, room.by_streams) for name, room in rooms.items()} == {"a": (0, 3)}
     async for plan in plans(full, lambda c: pool_claims.rooms(cast(FencedTransaction, c), {"a": True}), NODES):
@@ -324,7 +322,7 @@ JUDGES: dict[str, Callable[[AsyncConnection, list[TaskInstanceId]], Awaitable[An
 async def test_however_many_dependent_tasks_wait_a_judgement_reads_only_those_that_are_judged(
     full: AsyncConnection, name: str
 ) -> None:
-    ids = [TaskInstanceId(id_) for (id_,) in (await full.execute(text(WAITING), {"run": RUNNING[0]})).all()]
+    ids = [TaskInstanceId(id_) for (id_,) in (await full.execute(Sql(WAITING), {"run": RUNNING[0]})).all()]
     async for plan in plans(full, lambda c: JUDGES[name](c, ids), NODES):
         assert not plan.whole_tables & BIG, plan
         assert sum(rows for through, rows in plan.read.items() if not through.startswith("task_event")) <= 400, plan
@@ -350,8 +348,8 @@ async def test_however_many_events_others_have_not_read_a_look_reads_none_of_the
     full: AsyncConnection, name: str
 ) -> None:
     """Of an owner that is gone a bounded part."""
-    await full.execute(text("DELETE FROM task_event"))
-    await full.execute(text(UNREAD), {"owner": LIVING_MASTER})
+    await full.execute(Sql("DELETE FROM task_event"))
+    await full.execute(Sql(UNREAD), {"owner": LIVING_MASTER})
     async for plan in plans(full, LOOKS[name], NODES):
         assert "task_event" not in plan.whole_tables, plan
         assert sum(rows for through, rows in plan.read.items() if through.startswith("task_event")) <= 20, plan
@@ -371,7 +369,7 @@ BAD_PLAN = ("enable_hashjoin", "enable_mergejoin", "enable_material", "enable_ha
 
 async def plan_badly(connection: AsyncConnection) -> None:
     for setting in BAD_PLAN:
-        await connection.execute(text(f"SET LOCAL {setting} = off"))
+        await connection.execute(Sql(f"SET LOCAL {setting} = off"))
 
 
 async def test_a_plain_subquery_with_a_limit_would_take_all(scene: Scene) -> None:
@@ -381,7 +379,7 @@ async def test_a_plain_subquery_with_a_limit_would_take_all(scene: Scene) -> Non
     async with scene.writing() as connection:
         await plan_badly(connection)
         gone = await connection.execute(
-            text("DELETE FROM command WHERE id IN (SELECT id FROM command ORDER BY id LIMIT 5 FOR UPDATE SKIP LOCKED)")
+            Sql("DELETE FROM command WHERE id IN (SELECT id FROM command ORDER BY id LIMIT 5 FOR UPDATE SKIP LOCKED)")
         )
     assert gone.rowcount == 100
 

@@ -15,7 +15,7 @@ import pytest
 from dao.commands import commands
 from dao.postgres.database import Database
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.tasks import task_events
 from model.cluster.slots import Slot
 from model.ids import Epoch
@@ -37,7 +37,7 @@ async def database(database_url: str) -> AsyncIterator[Database]:
     made = Database(database_url, application_name="test")
     async with made.writing() as connection:
         for statement in FILL.strip().split(";")[:-1]:
-            await connection.execute(text(statement))
+            await connection.execute(Sql(statement))
     yield made
     await made.close()
 

@@ -19,7 +19,7 @@ from dao.checks import stuck_runs
 from dao.checks.stuck_runs import UnderWay
 from dao.postgres.database import Database
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.runs import after_end, children, control, failover, workflow_instances
 from dao.runs.control import Revival
 from dao.runs.workflow_instances import InstanceEnd, OwnershipLost
@@ -118,14 +118,14 @@ async def test_a_batch_is_compared_with_nothing_but_its_own_rows(database: Datab
 async def _run(database: Database, statements: str, **values: int) -> None:
     async with database.writing() as connection:
         for statement in statements.strip().split(";")[:-1]:
-            await connection.execute(text(statement), values)
+            await connection.execute(Sql(statement), values)
 
 
 async def _plan(database: Database, call: Call) -> Plan:
     """What a call does; undone. With the joins left out that would cost as much, by which the trap could be missed."""
     async with database.writing() as connection:
         for join in ("hashjoin", "mergejoin"):
-            await connection.execute(text(f"SET LOCAL enable_{join} = off"))
+            await connection.execute(Sql(f"SET LOCAL enable_{join} = off"))
         connection.driver.prepare_threshold = 0  # from the first time on
         explaining = Explaining(connection)
         with undoing(connection):

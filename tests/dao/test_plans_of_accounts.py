@@ -15,7 +15,7 @@ from dao.commands import bulk_operations
 from dao.definitions import definitions
 from dao.postgres.database import Database
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.accounts.audits import Outcome
 from model.ids import AuditId, WorkflowCode
 from tests.dao.explaining import Explaining
@@ -104,15 +104,15 @@ async def full(database: Database) -> AsyncIterator[AsyncConnection]:
     async with database.writing() as connection:
         for statement in FULL.split(";\n"):
             if statement.strip():
-                await connection.execute(text(statement))
+                await connection.execute(Sql(statement))
         yield connection
 
 
 @pytest.mark.parametrize("statistics", STATISTICS)
 async def test_a_request_reads_by_its_index_and_no_more_than_it_must(full: AsyncConnection, statistics: str) -> None:
     for statement in STATISTICS[statistics].split(";"):
-        await full.execute(text(statement))
-    secret = (await full.execute(text("SELECT secret_hash FROM token WHERE id = 7"))).scalar_one()
+        await full.execute(Sql(statement))
+    secret = (await full.execute(Sql("SELECT secret_hash FROM token WHERE id = 7"))).scalar_one()
     for name, (call, indexes, rows_read_max) in CALLS.items():
         explaining = Explaining(full)
         try:

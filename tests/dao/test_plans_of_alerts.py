@@ -14,7 +14,7 @@ from dao.alerts.alert_listings import AlertFilter
 from dao.alerts.deliveries import ClaimedChannel, ClaimTerms, Retry
 from dao.postgres.database import Database
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.secrets.vault import Sealed
 from tests.dao.explaining import Explaining
 
@@ -96,10 +96,10 @@ async def full(database_url: str, request: pytest.FixtureRequest) -> AsyncIterat
     async with database.writing() as connection:
         for statement in FULL.split(";\n"):
             if statement.strip():
-                await connection.execute(text(statement))
+                await connection.execute(Sql(statement))
     async with database.writing() as connection:
         for statement in STATISTICS[request.param].split(";"):
-            await connection.execute(text(statement))
+            await connection.execute(Sql(statement))
     yield database
     await database.close()
 

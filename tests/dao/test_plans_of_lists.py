@@ -10,7 +10,7 @@ import pytest
 
 from dao.postgres.database import Database
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.run_lists import run_counts, run_pages, run_walks
 from dao.run_lists import run_listings as listings
 from dao.run_lists.run_conditions import RunConditions
@@ -254,7 +254,7 @@ async def _runs(connection: AsyncConnection, asked: dict[str, Any]) -> list[list
 
 async def _run(connection: AsyncConnection, statements: str) -> None:
     for statement in statements.split(";"):
-        await connection.execute(text(statement))
+        await connection.execute(Sql(statement))
 
 
 async def _explained(connection: AsyncConnection, call: Callable[..., Awaitable[Any]], *asked: Any) -> tuple[Any, Plan]:

@@ -11,7 +11,7 @@ from dao.cluster.nodes import Me
 from dao.pools import pool_checks, resource_changes, saved_pools
 from dao.pools.pool_checks import Checked
 from dao.postgres.database import Database
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.tasks import task_claims
 from tests.dao.pool_scene import PoolScene
 
@@ -288,7 +288,7 @@ async def test_a_worker_that_does_not_know_what_it_took_gives_back_what_it_does_
             return await pool_checks.give_back(connection, running, worker.epoch)
 
     async with pools.writing() as stranger:
-        await stranger.execute(text("SELECT FROM pool_resource WHERE name = 'a-1' FOR UPDATE"))
+        await stranger.execute(Sql("SELECT FROM pool_resource WHERE name = 'a-1' FOR UPDATE"))
         assert not await give_back(running)
     assert await give_back(running)
     assert await take(pools, worker) == ["a-1"], "neither what it checks, nor what another checks"

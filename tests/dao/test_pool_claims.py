@@ -11,7 +11,7 @@ from dao.cluster.nodes import Me
 from dao.pools import pool_claims, pool_leases, pool_line_repair, pool_readings
 from dao.postgres.database import Database
 from dao.postgres.errors import BadData
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.tasks import lost_tasks, requeue, task_timers
 from dao.tasks.task_claims import ClaimedTask
 from model.errors import Unavailable
@@ -141,7 +141,7 @@ async def test_an_attempt_that_somebody_locks_stays_queued_and_holds_nothing(poo
     await pools.pool("a", 2)
     await pools.wait_for(master, {"a": 1}, {"a": 1})
     async with pools.writing() as somebody:
-        await somebody.execute(text("SELECT FROM task_instance WHERE task_code = 1 FOR UPDATE"))
+        await somebody.execute(Sql("SELECT FROM task_instance WHERE task_code = 1 FOR UPDATE"))
         assert codes(await pools.claim_for_pools(worker)) == [2]
     assert len(await pools.holders()) == 1
     assert codes(await pools.claim_for_pools(worker)) == [1]

@@ -12,7 +12,7 @@ from dao.postgres import session_settings
 from dao.postgres.database import Database, connect
 from dao.postgres.listen import Listener
 from dao.postgres.session_settings import STATEMENT_S_MAX
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.errors import Denied
 from tests.conftest import AS_SHIPPED
 from tests.eventually import eventually
@@ -37,7 +37,7 @@ async def test_session_mode_has_each_setting_and_listens(
         listening = asyncio.create_task(Listener(url, "shoal-ears", {"shoal_test": woken.append}).run())
         try:
             async with database.reading() as connection:
-                rows = (await connection.execute(text("SELECT lower(name) AS name, setting FROM pg_settings"))).all()
+                rows = (await connection.execute(Sql("SELECT lower(name) AS name, setting FROM pg_settings"))).all()
                 found = {row.name: row.setting for row in rows}
             assert found["statement_timeout"] == str(int(STATEMENT_S_MAX * 1000))
             assert found["work_mem"] == "123"
@@ -45,7 +45,7 @@ async def test_session_mode_has_each_setting_and_listens(
             assert found["application_name"] == "shoal-test"
             await eventually(lambda: woken == [""])
             async with database.writing() as connection:
-                await connection.execute(text("SELECT pg_notify('shoal_test', 'heard')"))
+                await connection.execute(Sql("SELECT pg_notify('shoal_test', 'heard')"))
             await eventually(lambda: woken[-1] == "heard")
         finally:
             listening.cancel()

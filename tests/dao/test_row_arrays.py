@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dao.postgres.database import Database
 from dao.postgres.row_arrays import RowArrays
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.runs.states import TaskState
 
 
@@ -39,7 +39,7 @@ ODD = [
     ":x",
     "%s",
 ]
-STATEMENT = text("""
+STATEMENT = Sql("""
     SELECT * FROM unnest(CAST(:word AS text[]), CAST(:number AS bigint[]), CAST(:share AS double precision[]),
                          CAST(:flag AS boolean[]))
 """)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.run_lists import run_listings as listings
 from dao.run_lists import run_pages
 from dao.run_lists.run_pages import WantedRuns
@@ -94,7 +94,7 @@ async def test_a_page_contains_what_a_plain_query_finds(
             asked = {"states": states, "since": since, "until": until, "before": before, "children": children, **of}
             found = await _found(connection, limit, asked)
             values = {"workflow": None, "project": None, "visible": None, **asked, "limit": limit}
-            rows = await connection.execute(text(PLAIN), {**values, "states": states or None})
+            rows = await connection.execute(Sql(PLAIN), {**values, "states": states or None})
             fitting = [id_ for (id_,) in rows.all()]
             assert found == fitting, (asked, limit)
             count = run_pages.counted(WantedRuns(limit, **asked))

@@ -6,7 +6,7 @@ import pytest
 
 from dao.cluster.nodes import Me
 from dao.postgres.database import Database
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.runs import run_readings
 from dao.runs.run_readings import RunReading
 from model.cluster.nodes import NodeState
@@ -18,7 +18,7 @@ from tests.dao.scene import Scene
 from tests.sent_statements import sent_statements
 
 MISSING = WorkflowInstanceId(777)
-COUNT = text("SELECT count(*) FROM command")
+COUNT = Sql("SELECT count(*) FROM command")
 
 
 async def read(scene: Scene, run: WorkflowInstanceId) -> RunReading:
@@ -52,9 +52,9 @@ async def test_a_snapshot_writes_nothing_and_leaves_its_connection_as_it_was(dat
     database = Database(database_url, application_name="shoal-test", connections_max=1)
     with pytest.raises(Unavailable, match="read-only"):
         async with database.snapshot() as connection:
-            await connection.execute(text("INSERT INTO command (type) VALUES ('PAUSE')"))
+            await connection.execute(Sql("INSERT INTO command (type) VALUES ('PAUSE')"))
     async with database.writing() as connection:
-        await connection.execute(text("INSERT INTO command (type) VALUES ('PAUSE')"))
+        await connection.execute(Sql("INSERT INTO command (type) VALUES ('PAUSE')"))
     await database.close()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.runs import run_story
 from model.cluster.slots import Slot
 from model.ids import WorkflowInstanceId
@@ -26,7 +26,7 @@ async def test_what_was_asked_of_a_run_is_found_by_its_index_with_who_asked(scen
         run=run,
     )
     async with scene.writing() as connection:
-        await connection.execute(text("SET LOCAL enable_seqscan = off"))
+        await connection.execute(Sql("SET LOCAL enable_seqscan = off"))
         explaining = Explaining(connection)
         found = await run_story.commands_of(cast(AsyncConnection, explaining), WorkflowInstanceId(run))
     assert [(each.type, each.by, each.slot, each.reason) for each in found] == [

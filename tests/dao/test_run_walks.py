@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.run_lists import filtered_runs, id_prefixes, run_pages, run_walks
 from dao.run_lists.run_conditions import RunConditions
 from dao.run_lists.run_pages import WantedRuns
@@ -84,7 +84,7 @@ async def test_pages_contain_what_a_check_of_each_run_finds(
     await _prepare(scene)
     cases = list(product(CONDITIONS, OF, STATES, [True, False]))
     async with scene.database.reading() as connection:
-        rows = [row._asdict() for row in await connection.execute(text(ROWS))]
+        rows = [row._asdict() for row in await connection.execute(Sql(ROWS))]
         for asked, of, states, children in Random(2).sample(cases, 120):
             wanted = {"states": states, "children": children, **of}
             fitting = [row["id"] for row in rows if _is_of(row, wanted) and _meets(row, asked)]

@@ -11,7 +11,7 @@ import pytest
 from dao.pools import pool_checks, pool_leases, resource_changes, saved_pools
 from dao.pools.pool_checks import Checked, DueCheck
 from dao.pools.saved_pools import PutPool
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.tasks import lost_tasks
 from model.errors import Refused
 from model.ids import Epoch, TaskInstanceId
@@ -103,7 +103,7 @@ async def test_a_number_that_is_written_in_another_way_is_changed_once(scene: Sc
 async def test_who_holds_what_stays_is_not_waited_for(scene: Scene) -> None:
     await put(scene, resources=["a", "b"])
     async with scene.writing() as giving:
-        await giving.execute(text("UPDATE pool_resource SET free_since = now() WHERE name = 'a'"))
+        await giving.execute(Sql("UPDATE pool_resource SET free_since = now() WHERE name = 'a'"))
         async with asyncio.timeout(30):
             saved = await put(scene, resources=["a", "c"])
     assert (saved.added, saved.removed) == (1, 1)
@@ -170,7 +170,7 @@ async def in_turn(scene: Scene, *each: Callable[[], Coroutine[Any, Any, Any]]) -
     Whoever locks another resource before "a" has that one when the first that waits gets "a".
     """
     async with scene.writing() as somebody:
-        await somebody.execute(text("SELECT FROM pool_resource WHERE name = 'a' FOR UPDATE"))
+        await somebody.execute(Sql("SELECT FROM pool_resource WHERE name = 'a' FOR UPDATE"))
         running = []
         for number, one in enumerate(each, 1):
             running.append(asyncio.create_task(one()))
@@ -242,7 +242,7 @@ async def test_checks_of_several_are_recorded_while_their_pool_changes(scene: Sc
             return [each.id for each in await pool_checks.record(connection, checked, me.epoch)]
 
     async with scene.writing() as changes:
-        await changes.execute(text("SELECT FROM pool_resource WHERE name = 'b' FOR UPDATE"))
+        await changes.execute(Sql("SELECT FROM pool_resource WHERE name = 'b' FOR UPDATE"))
         assert await recorded() == [due["b"].id]
         assert await scene.sql("SELECT name FROM pool_resource WHERE checked_at IS NOT NULL") == ["a"]
     await put(scene, resources=["c"])

@@ -14,7 +14,7 @@ from dao.postgres import schema, schema_scripts
 from dao.postgres.address import with_argument
 from dao.postgres.database import Database
 from dao.postgres.session_settings import SESSION_SETTINGS
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.errors import Refused, Unavailable
 from tests.dao.scene import Scene
 
@@ -131,11 +131,11 @@ async def test_a_script_that_waits_for_a_reader_holds_up_nobody_for_long_and_nam
     an_upgrade(folder, NEXT, "widen", "-- old nodes: may run\nALTER TABLE node ADD COLUMN more int;")
     scene, reader = Scene(empty_database), Database(empty_database.url, application_name="a-reader")
     async with reader.writing() as reading:
-        await reading.execute(text("SELECT count(*) FROM node"))
+        await reading.execute(Sql("SELECT count(*) FROM node"))
         upgrading = asyncio.create_task(schema.upgrade(empty_database, folder, locks_within_s=3))
         while not upgrading.done():
             await scene.sql("SELECT count(*) FROM node")  # gives up after 2 s of waiting for a lock
-            await reading.execute(text("SELECT 1"))
+            await reading.execute(Sql("SELECT 1"))
         with pytest.raises(Unavailable, match=r"within 3 s, and changed nothing: held by session \d+ \(a-reader"):
             await upgrading
     await reader.close()

@@ -12,7 +12,7 @@ import pytest
 from dao.postgres import schema
 from dao.postgres.database import Database
 from dao.postgres.errors import BadData
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.choices import (
     ExecutionType,
     FailureStrategy,
@@ -115,9 +115,9 @@ async def _moves(
 ) -> bool:
     """Whether the database lets a row go from one state to another. It is put into the first past the triggers."""
     async with scene.writing() as connection:
-        await connection.execute(text("SET LOCAL session_replication_role = replica"))
+        await connection.execute(Sql("SET LOCAL session_replication_role = replica"))
         ended = "clock_timestamp()" if old.is_final else "NULL"
-        await connection.execute(text(f"UPDATE {table} SET state = '{old}', ended_at = {ended} WHERE id = {id_}"))
+        await connection.execute(Sql(f"UPDATE {table} SET state = '{old}', ended_at = {ended} WHERE id = {id_}"))
     try:
         ended = "clock_timestamp()" if new.is_final else "NULL"
         change = f"state = :new, ended_at = {ended}"

@@ -12,7 +12,7 @@ from dao.cluster import gone_nodes
 from dao.cluster.nodes import Me
 from dao.commands.older_starts import backlogs, older_starts
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.runs import control, serial_line, workflow_instances
 from dao.runs.serial_line import InLine
 from dao.runs.workflow_instances import InstanceEnd, NewInstance
@@ -27,7 +27,7 @@ W = WorkflowState
 CODE, OTHER = WorkflowCode(1001), WorkflowCode(2002)
 SERIAL = ExecutionType.SERIAL_WAIT
 _commands = count(1)
-_LOOK = text("SELECT count(*) FROM workflow_instance WHERE ended_at IS NULL")
+_LOOK = Sql("SELECT count(*) FROM workflow_instance WHERE ended_at IS NULL")
 
 
 @pytest.fixture(autouse=True)
@@ -187,8 +187,8 @@ async def put(scene: Scene, state: str) -> WorkflowInstanceId:
     """A serial run in any state that is not final, past the triggers."""
     id_ = await scene.instance(await scene.master(), execution_type=SERIAL, state=W.SERIAL_WAIT)
     async with scene.writing() as connection:
-        await connection.execute(text("SET LOCAL session_replication_role = replica"))
-        await connection.execute(text(f"UPDATE workflow_instance SET state = '{state}' WHERE id = {id_}"))
+        await connection.execute(Sql("SET LOCAL session_replication_role = replica"))
+        await connection.execute(Sql(f"UPDATE workflow_instance SET state = '{state}' WHERE id = {id_}"))
     return id_
 
 
@@ -366,7 +366,7 @@ async def test_older_starts_are_those_of_the_workflow_even_if_another_has_taken_
         "('START_PROCESS', 1001, '{\"k\": 2}')"
     )
     async with scene.writing() as taking, scene.writing() as connection:
-        await taking.execute(text("DELETE FROM command WHERE id = 1"))
+        await taking.execute(Sql("DELETE FROM command WHERE id = 1"))
         found = await older_starts(connection, {CODE: CommandId(6), OTHER: CommandId(6)}, 10)
         assert [(row.id, row.params, above) for row, above in found if row.workflow_code == "1001"] == [
             (1, '{"k": 1}', None),

@@ -13,7 +13,7 @@ from dao.checks.server_checks import GUARDS, SESSIONS, STANDBY, guards
 from dao.checks.table_checks import Check, Finds
 from dao.cluster.nodes import application_name
 from dao.postgres.database import Database
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.cluster.nodes import NodeKind
 from tests.dao.scene import Scene
 from tests.eventually import eventually
@@ -146,7 +146,7 @@ async def test_a_server_without_fsync_is_told_of() -> None:
         try:
             dangers = await server_checks.dangers(careless)
             async with careless.reading() as connection:
-                await connection.execute(text("SET default_transaction_read_only = on"))
+                await connection.execute(Sql("SET default_transaction_read_only = on"))
                 assert (await server_checks.server(connection)).is_standby
         finally:
             await careless.close()

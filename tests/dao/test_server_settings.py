@@ -9,7 +9,7 @@ from psycopg import sql
 from sqlalchemy import make_url
 
 from dao.postgres.database import Database
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.errors import Denied
 from tests.cluster.cluster import PATIENT, Cluster
 from tests.servers.postgres import PostgresServer
@@ -29,7 +29,7 @@ FOREIGN = {
     "idle_session_timeout": "10s",
     "client_min_messages": "error",
 }
-VALUES = text("""
+VALUES = Sql("""
     SELECT timestamptz '2026-03-01 12:00:00+00', interval '-1 day 02:03:04', 'é€'::text, '\\x00ff'::bytea,
            0.1::float8 + 0.2::float8, CAST(:values AS text[]), '\\n'::text, current_setting('statement_timeout')
 """)

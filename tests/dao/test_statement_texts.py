@@ -18,7 +18,6 @@ TOGETHER = {
     "definitions/schedule_contents.py: change_columns": "only the columns that are given",
     "postgres/listen.py: run": "a channel cannot be bound",
     "postgres/sql.py: filtered": "conditions of lists, by what is asked for",
-    "postgres/sql.py: text": "it makes statements of the literal texts of all others",
     "run_lists/attempt_rows.py: attempts_that": "pages by four conditions and three orders: the same thirty columns",
     "run_lists/run_counts.py: bars": "runs that are found by different indexes",
     "run_lists/run_counts.py: planned_rows": "EXPLAIN before a query",
@@ -58,11 +57,7 @@ def _puts_together(part: ast.AST) -> bool:
     for call in ast.walk(part):
         if isinstance(call, ast.Call) and call.args:
             text = call.args[0]
-            if (
-                isinstance(call.func, ast.Name)
-                and call.func.id in ("text", "Sql")
-                and not isinstance(text, ast.Constant)
-            ):
+            if isinstance(call.func, ast.Name) and call.func.id == "Sql" and not isinstance(text, ast.Constant):
                 return True
             sends = isinstance(call.func, ast.Attribute) and call.func.attr in SENDS
             if sends and isinstance(text, ast.JoinedStr | ast.BinOp):

@@ -10,7 +10,7 @@ import pytest_asyncio
 from dao.cluster.nodes import Me
 from dao.postgres.database import Database, FencedTransaction
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.streams import stream_claims, stream_ends, streams
 from dao.streams.stream_claims import GroupStreams
 from dao.tasks import requeue, task_claims
@@ -277,7 +277,7 @@ async def test_a_pause_that_somebody_has_locked_holds_up_nothing(scene: Scene) -
     await scene.queue(run, 1, 2, master=master, stream="{}", **pause)
     ids = await scene.sql("SELECT id FROM task_instance ORDER BY task_code")
     async with scene.writing() as stranger:
-        await stranger.execute(text("SELECT FROM task_instance WHERE task_code = 1 FOR UPDATE"))
+        await stranger.execute(Sql("SELECT FROM task_instance WHERE task_code = 1 FOR UPDATE"))
         async with scene.writing() as connection:  # a wait would be an error after lock_timeout
             assert await streams.start_now(fenced(connection), ids) == {ids[1]}
     due = "SELECT task_code FROM task_instance WHERE due_at <= now()"

@@ -8,7 +8,7 @@ from datetime import timedelta
 from dao.cluster.nodes import Me
 from dao.commands import waiting_work
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.runs import failover
 from dao.tasks import task_events
 from dao.tasks.task_events import Unreadable
@@ -177,6 +177,6 @@ async def test_an_event_that_a_stranger_holds_keeps_nobody_from_the_others(scene
     run = await scene.instance(master)
     await told(scene, run, 1, 2, 3)
     async with scene.database.writing() as stranger:
-        await stranger.execute(text("SELECT FROM task_event WHERE task_code = 2 FOR UPDATE"))
+        await stranger.execute(Sql("SELECT FROM task_event WHERE task_code = 2 FOR UPDATE"))
         assert [end.code for end in await consume(scene, master)] == [1, 3]
     assert [end.code for end in await consume(scene, master)] == [2]

@@ -10,7 +10,7 @@ import pytest
 from dao.cluster import gone_nodes
 from dao.cluster.nodes import Me
 from dao.postgres.errors import BadData
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.runs.workflow_instances import OwnershipLost
 from dao.tasks import lost_tasks, past_attempts, task_claims, task_events, task_instances
 from model.ids import TaskCode, WorkflowInstanceId
@@ -76,7 +76,7 @@ async def test_ids_follow_the_order_of_the_tasks_whatever_the_plan(scene: Scene)
     codes = [3, 1, 4, 2, 5]
     async with scene.writing() as connection:
         for method in ("nestloop", "mergejoin"):
-            await connection.execute(text(f"SET LOCAL enable_{method} = off"))
+            await connection.execute(Sql(f"SET LOCAL enable_{method} = off"))
         await task_instances.queue(connection, [new_task(run, code) for run in runs for code in codes], master.epoch)
     ids = "SELECT workflow_instance_id, task_code FROM task_instance ORDER BY id"
     assert await scene.sql(ids) == [(run, code) for run in runs for code in codes]

@@ -16,7 +16,7 @@ from dao.cluster import nodes
 from dao.postgres.announcer import Announcer
 from dao.postgres.database import Database
 from dao.postgres.notify import CHANGED, TASK, changed, notify
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.changes import Changes, read_changes
 from model.errors import Unknown
 from service.live.hub import Hub
@@ -73,7 +73,7 @@ def channels(database_url: str) -> Iterator[psycopg.Connection[tuple[object, ...
 
 async def change(database: Database, changes: Changes, *, wakes: bool = False) -> None:
     async with database.writing() as connection:
-        await connection.execute(text("SELECT 1"))
+        await connection.execute(Sql("SELECT 1"))
         await changed(connection, changes)
         if wakes:
             await notify(connection, TASK)
@@ -81,7 +81,7 @@ async def change(database: Database, changes: Changes, *, wakes: bool = False) -
 
 async def a_run(database: Database) -> int:
     async with database.writing() as connection:
-        run = int((await connection.execute(text(RUN))).scalar_one())
+        run = int((await connection.execute(Sql(RUN))).scalar_one())
         await changed(connection, Changes(runs={run}))
     return run
 
@@ -154,7 +154,7 @@ async def test_a_commit_whose_answer_was_lost_is_announced(hub: Hub, database_ur
         got = stack.enter_context(heard(stack.enter_context(hub.listen(["runs"]))))
         with pytest.raises(Unknown):
             async with node.writing() as connection:
-                await connection.execute(text(RUN))
+                await connection.execute(Sql(RUN))
                 await changed(connection, Changes(runs={1}))
                 gate.swallow(Way.ANSWER)
         gate.open()

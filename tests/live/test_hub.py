@@ -18,7 +18,7 @@ from dao.alerts import silences
 from dao.definitions import schedules
 from dao.postgres.database import Database
 from dao.postgres.notify import CHANGED, changed
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.changes import Changes
 from model.choices import ReleaseState
 from model.errors import Refused, Unavailable
@@ -55,7 +55,7 @@ async def hub(database: Database) -> AsyncIterator[Hub]:
 async def sql(database: Database, statement: str, changes: Changes | None = None, **values: object) -> int | None:
     """Run it in a transaction that says what it changed."""
     async with database.writing() as connection:
-        done = await connection.execute(text(statement), values)
+        done = await connection.execute(Sql(statement), values)
         found = done.scalar()
         await changed(connection, changes or Changes())
     return None if found is None else int(found)
@@ -67,7 +67,7 @@ async def run_of(database: Database, project: str, *, is_announced: bool = True)
         database, "INSERT INTO workflow_definition (project, name) VALUES (:p, 'w') RETURNING code", p=project
     )
     async with database.writing() as connection:
-        run = int((await connection.execute(text(RUN), {"n": code, "code": code})).scalar_one())
+        run = int((await connection.execute(Sql(RUN), {"n": code, "code": code})).scalar_one())
         if is_announced:
             await changed(connection, Changes(runs={run}))
     return run

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.runs.dependencies import Happened, WaitingTask, payloads
 from master.drive import dependents
 from master.drive.dependents import Dependents
@@ -181,7 +181,7 @@ async def test_a_strangers_lock_on_one_of_them_does_not_hold_up_the_others(place
     few = await place.wait_for(AWAITED, 20)
     await place.ends(AWAITED)
     async with place.scene.database.writing() as stranger:
-        await stranger.execute(text("SELECT FROM task_instance WHERE id = :id FOR UPDATE"), {"id": few[0]})
+        await stranger.execute(Sql("SELECT FROM task_instance WHERE id = :id FOR UPDATE"), {"id": few[0]})
         place.tell(AWAITED)
         await eventually(lambda: place.states(few[1:]), until={"SUCCESS"}, within_s=10)
         later = await place.wait_for(AWAITED)

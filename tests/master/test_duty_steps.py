@@ -12,7 +12,7 @@ import pytest_asyncio
 from dao.cluster import nodes
 from dao.duties import duties, queue_statistics
 from dao.postgres.database import Database
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from master.duties.steps import STEPS, Context
 from model.cluster.duties import DutyName, Step
 from model.cluster.nodes import Heartbeat, NodeKind
@@ -124,7 +124,7 @@ async def test_what_the_user_may_not_maintain_is_reported(scene: Scene) -> None:
 
 async def scene_sets_role(connection: Any) -> None:
     """The rest of this transaction has the rights of a user who owns nothing."""
-    await connection.execute(text("SET LOCAL ROLE may_not_maintain"))
+    await connection.execute(Sql("SET LOCAL ROLE may_not_maintain"))
 
 
 async def test_the_history_of_duties_is_one_of_them(scene: Scene) -> None:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest_asyncio
 from structlog.testing import capture_logs
 
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from master.claim.row_sets import LOCKED_MANY
 from master.membership.failover import Leftovers
 from node.life import Life
@@ -34,7 +34,7 @@ async def test_a_lease_that_somebody_has_locked_holds_up_no_other_task(life: Lif
     leftovers = Leftovers(life)
     lost = "NEED_FAULT_TOLERANCE"
     async with life.database.writing() as stranger:
-        await stranger.execute(text("SELECT FROM pool_resource FOR UPDATE"))
+        await stranger.execute(Sql("SELECT FROM pool_resource FOR UPDATE"))
         with capture_logs() as said:
             await leftovers.fail_over()
         assert await scene.states() == {1: "RUNNING_EXECUTION", 2: lost}
@@ -57,7 +57,7 @@ async def test_nor_do_many_hold_up_those_behind_them(life: Life) -> None:
     await scene.claim(worker)
     await scene.fence(worker)
     async with life.database.writing() as stranger:
-        await stranger.execute(text("SELECT FROM pool_resource FOR UPDATE"))
+        await stranger.execute(Sql("SELECT FROM pool_resource FOR UPDATE"))
         await Leftovers(life).fail_over()
         lost = await scene.sql("SELECT is_plain FROM task_instance WHERE state = 'NEED_FAULT_TOLERANCE'")
     assert lost == [True, True]

@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
 
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.tasks import task_timers
 from master.poller import Poller
 from model.cluster.master_settings import MasterSettings
@@ -76,7 +76,7 @@ async def test_an_attempt_whose_row_somebody_holds_makes_no_master_spin_and_the_
     for code, wait_s in ((held, 0.0), (soon, 1.0)):
         await scene.queue(run, code, master=life.me, wait_reason=WaitReason.DELAY, due_in_minutes=wait_s * SECOND)
     async with life.database.writing() as stranger:
-        await stranger.execute(text("SELECT FROM task_instance WHERE task_code = 1 FOR UPDATE"))
+        await stranger.execute(Sql("SELECT FROM task_instance WHERE task_code = 1 FOR UPDATE"))
         with looking(life):
             begun_s = time.monotonic()
             await eventually(scene.states, until={held: "DELAY_EXECUTION", soon: "QUEUED"}, within_s=10)
@@ -91,7 +91,7 @@ async def test_after_such_a_while_what_is_due_is_queued_at_once_again(life: Life
     await scene.queue(run, 1, master=life.me, wait_reason=WaitReason.RETRY, due_in_minutes=0)
     with looking(life):
         async with life.database.writing() as stranger:
-            await stranger.execute(text("SELECT FROM task_instance FOR UPDATE"))
+            await stranger.execute(Sql("SELECT FROM task_instance FOR UPDATE"))
             await eventually(lambda: len(looks) > 5)
         await eventually(scene.states, until={1: "QUEUED"})
         before = len(looks)

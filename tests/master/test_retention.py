@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dao.definitions import release
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.retention import old_runs
 from master.duties import retention
 from model.cluster import duties
@@ -224,7 +224,7 @@ async def test_a_run_that_is_continued_or_locked_meanwhile_stays(scene: Scene) -
     assert list(found.ids) == [run, locked]
     await scene.sql("UPDATE workflow_instance SET state = 'RUNNING_EXECUTION', ended_at = NULL WHERE id = :id", id=run)
     async with scene.writing() as stranger:
-        await stranger.execute(text(f"SELECT FROM workflow_instance WHERE id = {locked} FOR UPDATE"))
+        await stranger.execute(Sql(f"SELECT FROM workflow_instance WHERE id = {locked} FOR UPDATE"))
         async with scene.writing() as connection:
             writing: Any = connection
             assert (await old_runs.delete(writing, found)).runs == 0

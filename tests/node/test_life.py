@@ -14,7 +14,7 @@ import pytest
 from dao.cluster.nodes import NewNode
 from dao.cluster.went_back import Known
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.cluster.nodes import Heartbeat, NodeKind
 from model.cluster.timing import Timing
 from model.errors import Fenced, Unavailable
@@ -101,7 +101,7 @@ async def _written(life: Life) -> str:
     """Why nothing can be written; empty if it can."""
     try:
         async with life.writing() as connection:
-            await connection.execute(text("SELECT 1"))
+            await connection.execute(Sql("SELECT 1"))
     except Unavailable as error:
         return str(error)
     return ""

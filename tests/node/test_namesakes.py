@@ -13,7 +13,7 @@ import pytest
 from dao.cluster import nodes
 from dao.cluster.nodes import Me, NewNode
 from dao.postgres.database import Database
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.cluster.nodes import Heartbeat, NodeKind, ProcessIdentity
 from model.cluster.timing import Timing
 from model.errors import Refused
@@ -58,7 +58,7 @@ class Scene:
     async def state(self, me: Me) -> str:
         async with self.database.reading() as connection:
             return str(
-                (await connection.execute(text("SELECT state FROM node WHERE id = :id"), {"id": me.epoch})).scalar()
+                (await connection.execute(Sql("SELECT state FROM node WHERE id = :id"), {"id": me.epoch})).scalar()
             )
 
 

@@ -15,7 +15,7 @@ import pytest_asyncio
 from dao.commands.commands import NewCommand
 from dao.definitions import definitions
 from dao.postgres.database import Database
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.accounts.audits import ActorKind
 from model.accounts.rights import Role
 from model.definitions.workflow import WorkflowSpec
@@ -83,7 +83,7 @@ async def starting(database_url: str) -> AsyncIterator[Starting]:
     async with database.writing() as connection:
         documents = parse_workflows(W.encode(), "file", TaskCatalog())
         saved = await save_all(connection, documents, backend.settings.secrets, datetime(2026, 1, 1, tzinfo=UTC))
-        await connection.execute(text("UPDATE workflow_definition SET release_state = 'ONLINE'"))
+        await connection.execute(Sql("UPDATE workflow_definition SET release_state = 'ONLINE'"))
     yield Starting(database, backend, saved[0].head.code)
     backend.passwords.close()
     await database.close()

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import make_url
 
 from dao.postgres.database import Database
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.errors import Unavailable
 from service.batches import Batches
 from service.callers import TokenSent, find_tokens
@@ -22,7 +22,7 @@ async def test_a_dead_link_delays_only_the_tokens_that_were_sent_over_it(databas
         url = make_url(database_url).set(port=gate.port).render_as_string(hide_password=False)
         database, batches = Database(url, application_name="shoal-gated", answer_within_s=3.0), Batches()
         async with database.reading() as connection:
-            await connection.execute(text("SELECT 1"))
+            await connection.execute(Sql("SELECT 1"))
         sent = TokenSent(database, b"unknown", "127.0.0.1")
         gate.swallow(Way.ASK)
         lost = asyncio.create_task(batches.ask(find_tokens, sent))

@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from dao.definitions import files
 from dao.postgres.database import Database
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.errors import Refused
 from worker.files.file_cache import FileCache
 
@@ -48,8 +48,8 @@ async def test_a_content_is_read_once_and_checked_at_each_use(
     assert [each.read_bytes() for each in (tmp_path / "1/bin/run", tmp_path / "1/data")] == [b"#!/bin/sh\n"] * 2
     assert (tmp_path / "1/bin/run").stat().st_mode & 0o777 == 0o700
     async with database.writing() as connection:
-        await connection.execute(text("DELETE FROM project_file"))
-        await connection.execute(text("DELETE FROM file_content"))
+        await connection.execute(Sql("DELETE FROM project_file"))
+        await connection.execute(Sql("DELETE FROM file_content"))
     await cache.put_into(tmp_path / "2", {"run": content})
     (tmp_path / "files" / content).write_bytes(b"damaged")
     with pytest.raises(Refused, match='the content of the file "run" is gone; save the workflow again'):

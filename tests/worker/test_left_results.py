@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from dao.cluster import nodes
 from dao.cluster.nodes import Me
 from dao.postgres.database import Database
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.tasks.task_claims import ClaimedTask, Report
 from model.runs.states import TaskState
 from tests.dao.scene import Scene
@@ -97,7 +97,7 @@ async def test_a_fence_that_is_just_being_put_up_is_waited_for(rows: Scene, tmp_
     worker, (one, *_) = await former(rows)
     leave(tmp_path, worker, success(one))
     async with rows.writing() as judge:
-        await judge.execute(text("UPDATE node SET state = 'FENCED' WHERE id = :id"), {"id": worker.epoch})
+        await judge.execute(Sql("UPDATE node SET state = 'FENCED' WHERE id = :id"), {"id": worker.epoch})
         telling = asyncio.create_task(tell(rows, tmp_path))
         await rows.waits_for_a_lock()
     assert await telling == ["left_results_dropped"]
@@ -109,7 +109,7 @@ async def test_a_fence_waits_until_what_is_being_told_is_told(rows: Scene, tmp_p
     worker, (one, *_) = await former(rows)
     leave(tmp_path, worker, success(one))
     async with rows.writing() as stranger:
-        await stranger.execute(text("SELECT FROM task_instance WHERE id = :id FOR UPDATE"), {"id": one.id})
+        await stranger.execute(Sql("SELECT FROM task_instance WHERE id = :id FOR UPDATE"), {"id": one.id})
         telling = asyncio.create_task(tell(rows, tmp_path))
         await rows.waits_for_a_lock()
         fencing = asyncio.create_task(_fence_without_ending_sessions(rows, worker))
@@ -130,7 +130,7 @@ async def test_a_judge_that_ends_the_session_meanwhile_costs_a_try(rows: Scene, 
     leave(tmp_path, worker, success(one))
     name = nodes.application_name(worker.kind, worker.epoch)
     async with rows.writing() as stranger:
-        await stranger.execute(text("SELECT FROM task_instance WHERE id = :id FOR UPDATE"), {"id": one.id})
+        await stranger.execute(Sql("SELECT FROM task_instance WHERE id = :id FOR UPDATE"), {"id": one.id})
         telling = asyncio.create_task(tell(rows, tmp_path))
         await rows.waits_for_a_lock()
         await rows.sql(

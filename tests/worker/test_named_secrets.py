@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from dao.postgres.database import Database
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.secrets import data_sources, environments
 from dao.secrets.vault import Vault, key_id_of, new_key
 from dao.tasks.task_claims import ClaimedTask, Report
@@ -126,8 +126,8 @@ async def test_a_data_source_that_the_project_may_not_use_is_not_opened(bench: B
     """Its name may be made of parameters, so that no master knows it."""
     async with bench.database.writing() as connection:
         await data_sources.put(connection, "hr", "sqlite:////tmp/hr.db", bench.vault)
-        await connection.execute(text("INSERT INTO workflow_definition (code, name) VALUES (1001, 'w')"))
-        await connection.execute(text("INSERT INTO project (name, data_sources) VALUES ('default', '{shop}')"))
+        await connection.execute(Sql("INSERT INTO workflow_definition (code, name) VALUES (1001, 'w')"))
+        await connection.execute(Sql("INSERT INTO project (name, data_sources) VALUES ('default', '{shop}')"))
     report, _ = await bench.run("SQL", datasource="${name}", sql="SELECT 1", values={"name": "hr"})
     assert report.reason.startswith('project "default" may not use the data source "hr", only shop')
 
@@ -150,7 +150,7 @@ async def test_a_task_finds_the_urls_of_its_data_sources_and_its_log_no_password
     async with bench.database.writing() as connection:
         for name in ("crm-2", "other"):
             await data_sources.put(connection, name, f"postgresql://ada:{PASSWORD}@db.example/crm", bench.vault)
-        await connection.execute(text("INSERT INTO workflow_definition (code, name) VALUES (1001, 'w')"))
+        await connection.execute(Sql("INSERT INTO workflow_definition (code, name) VALUES (1001, 'w')"))
     bench.claimed = bench.claimed._replace(parameter_types=json.dumps(recorded(["crm-2"])))
     report, log = await bench.run(type_, script=script)
     assert report.state is TaskState.SUCCESS, (report, log)
@@ -167,8 +167,8 @@ async def test_a_task_finds_the_urls_of_its_data_sources_and_its_log_no_password
 async def test_a_task_without_its_data_sources_does_not_begin(bench: Bench, name: str, said: str) -> None:
     async with bench.database.writing() as connection:
         await data_sources.put(connection, "hr", "sqlite:////tmp/hr.db", bench.vault)
-        await connection.execute(text("INSERT INTO workflow_definition (code, name) VALUES (1001, 'w')"))
-        await connection.execute(text("INSERT INTO project (name, data_sources) VALUES ('default', '{shop}')"))
+        await connection.execute(Sql("INSERT INTO workflow_definition (code, name) VALUES (1001, 'w')"))
+        await connection.execute(Sql("INSERT INTO project (name, data_sources) VALUES ('default', '{shop}')"))
     bench.claimed = bench.claimed._replace(parameter_types=json.dumps(recorded([name])))
     report, log = await bench.run("SHELL", script="echo it began")
     assert (report.state, said in report.reason) == (TaskState.FAILURE, True), report.reason
@@ -178,8 +178,8 @@ async def test_a_task_without_its_data_sources_does_not_begin(bench: Bench, name
 async def test_an_alert_group_that_the_project_may_not_use_hears_nothing(bench: Bench) -> None:
     async with bench.database.writing() as connection:
         await data_sources.put(connection, "shop", "sqlite:////tmp/shop.db", bench.vault)
-        await connection.execute(text("INSERT INTO workflow_definition (code, name) VALUES (1001, 'w')"))
-        await connection.execute(text("INSERT INTO project (name, alert_groups) VALUES ('default', '{data}')"))
+        await connection.execute(Sql("INSERT INTO workflow_definition (code, name) VALUES (1001, 'w')"))
+        await connection.execute(Sql("INSERT INTO project (name, alert_groups) VALUES ('default', '{data}')"))
     params = {"datasource": "shop", "sql": "SELECT 1", "alert_group": "${name}"}
     report, _ = await bench.run("SQL", **params, values={"name": "ops"})
     assert report.reason.startswith('project "default" may not use the alert group "ops", only data')

@@ -14,7 +14,7 @@ import pytest_asyncio
 import worker.check_runner
 from dao.pools.pool_checks import CHECKS_AT_ONCE
 from dao.postgres.database import Database
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from model.cluster.timing import Timing
 from model.errors import Refused, Unavailable, Unknown
 from node.life import Life
@@ -164,7 +164,7 @@ async def test_a_row_that_somebody_has_locked_holds_up_no_other_check(
     await eventually(lambda: launches.begun, until=3)
     sound = [(name, None, True, False) for name in ("a-1", "b-1", "b-2")]
     async with pools.writing() as stranger:
-        await stranger.execute(text("SELECT FROM pool_resource WHERE name = 'a-1' FOR UPDATE"))
+        await stranger.execute(Sql("SELECT FROM pool_resource WHERE name = 'a-1' FOR UPDATE"))
         launches.gate.set()
         await eventually(lambda: pools.sql(STATE), until=[("a-1", None, False, True), *sound[1:]])
         await pools.pool("c", 1, {"script": "true", "every_s": 3600})
@@ -210,13 +210,13 @@ async def test_results_of_what_was_and_is_one_resource_wait_for_its_row_without_
 
     monkeypatch.setattr(checks._life, "writing", counted)
     async with pools.writing() as stranger:
-        await stranger.execute(text("SELECT FROM pool_resource FOR UPDATE"))
+        await stranger.execute(Sql("SELECT FROM pool_resource FOR UPDATE"))
         launches.gate.set()
         for _ in range(20):  # as polls do
             checks.notice()
-            await stranger.execute(text("SELECT pg_sleep(0.1)"))
+            await stranger.execute(Sql("SELECT pg_sleep(0.1)"))
         noticed = rounds
-        await stranger.execute(text("SELECT pg_sleep(2.5)"))
+        await stranger.execute(Sql("SELECT pg_sleep(2.5)"))
         assert noticed <= 30
         assert rounds - noticed <= 4, "one timer, whoever has noticed what"
     await eventually(lambda: pools.sql(STATE), until=[("a-1", None, True, False)])

@@ -7,7 +7,7 @@ from dataclasses import replace
 from dao.cluster import nodes
 from dao.cluster.nodes import Me
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import text
+from dao.postgres.sql import Sql
 from dao.runs import after_end, children, control, workflow_instances
 from dao.runs.control import Revival
 from dao.runs.workflow_instances import InstanceEnd
@@ -134,7 +134,7 @@ def hold_unstarted_in_model(tx: Transaction, worker: Epoch) -> list[TaskInstance
     return [TaskInstanceId(row.id) for row, _ in found]
 
 
-_HOLD_UNSTARTED = text(
+_HOLD_UNSTARTED = Sql(
     "SELECT id FROM task_instance WHERE worker_id = :worker AND state = 'DISPATCH' ORDER BY id FOR UPDATE"
 )
 
