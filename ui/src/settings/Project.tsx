@@ -1,41 +1,33 @@
 import { NumberInput } from "@mantine/core";
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, type Schemas } from "@/api/client";
 import { FieldInput } from "@/editor/FieldInput";
 import { plainField } from "@/editor/model/fields";
 import { asObject, isObject } from "@/editor/model/read";
+import { ChangeOrDelete } from "@/forms/ChangeOrDelete";
 import { Confirm } from "@/forms/Confirm";
 import { faultAt, faultBeside } from "@/forms/faults";
 import { Pairs, pairsOf, valuesOf } from "@/forms/Pairs";
 import { Refusal } from "@/forms/Refusal";
-import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
-import { Act } from "@/parts/Act";
 import { Answer } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { Files } from "./Files";
 import { Limits } from "./Limits";
+import { useOpen } from "./ListAndDetail";
 import { Members } from "./Members";
 import { projectOf } from "./queries";
 import { SaveProject, useSaveProject } from "./useSaveProject";
 
 /** One project: the parameters and files that its workflows share, its members, what it may use, and its end. */
-export function Project({ name, onGone }: { name: string; onGone: () => void }) {
+export function Project({ name }: { name: string }) {
   const { t } = useTranslation("settings");
   const whyNot = useWhyNot("ADMIN");
-  const [isDeleting, setIsDeleting] = useState(false);
+  const open = useOpen("projects");
   const path = { name };
   const found = useQuery(projectOf(name));
-  const done = useDone("projects");
-  const remove = useMutation({
-    mutationFn: () => api.DELETE("/api/v1/projects/{name}", { params: { path } }),
-    onSuccess: async () => {
-      onGone();
-      await done("");
-    },
-  });
   return (
     <Answer of={found}>
       {(project) => (
@@ -49,24 +41,17 @@ export function Project({ name, onGone }: { name: string; onGone: () => void }) 
           <Panel title={t("deleteProject")}>
             <div className="pad form-end">
               <span className="soft">{t("deleteProjectHelp")}</span>
-              <Act
-                variant="default"
-                why={whyNot ?? (project.workflows > 0 ? t("hasWorkflows", { count: project.workflows }) : null)}
-                onClick={() => setIsDeleting(true)}
-                word={t("delete")}
-              />
+              <ChangeOrDelete
+                name={name}
+                whyNot={whyNot ?? (project.workflows > 0 ? t("hasWorkflows", { count: project.workflows }) : null)}
+                remove={() => api.DELETE("/api/v1/projects/{name}", { params: { path } })}
+                onGone={() => open(null)}
+                touches={["projects"]}
+              >
+                <p>{t("deleteProjectHelp")}</p>
+              </ChangeOrDelete>
             </div>
           </Panel>
-          {isDeleting && (
-            <Confirm
-              title={t("deleteNamed", { name })}
-              verb={t("delete")}
-              sending={remove}
-              onClose={() => setIsDeleting(false)}
-            >
-              <p>{t("deleteProjectHelp")}</p>
-            </Confirm>
-          )}
         </>
       )}
     </Answer>
