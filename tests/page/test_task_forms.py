@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
@@ -103,6 +105,15 @@ def test_the_cases_of_a_switch_are_rows_and_show_at_the_arrows(open_page: OpenPa
     expect(page.locator(ARROWS)).to_have_count(3)
     assert "${amount} > 9000" in conditions(page)
     expect(page.get_by_text("No problems")).to_be_visible()
+    sample = page.get_by_role("group", name="Sample values")
+    for amount, goes in (
+        ("1000", "Case 1 is true → cash"),
+        ("9001", "Case 2 is true → loan"),
+        ("5000", "No case is true → bank"),
+        ("few", "compares what does not fit together"),
+    ):
+        sample.get_by_label("amount").fill(amount)
+        expect(sample).to_contain_text(re.compile(goes.replace(" ", r"\s*")))
     first.get_by_role("button", name="Remove Case 1").click()
     expect(page.locator(ARROWS)).to_have_count(2)
     expect(lines(page)).to_contain_text("# how to pay")
