@@ -186,6 +186,20 @@ def test_a_workflow_that_is_run_has_a_field_for_each_of_its_parameters(open_page
 
 
 @pytest.mark.usefixtures("workflows")
+def test_a_parameter_is_a_text_until_more_is_said_of_it(open_page: OpenPage) -> None:
+    page = open_page("/workflows/default/paying?yaml=true", viewport=WIDE)
+    page.get_by_role("button", name="Parameter", exact=True).click()
+    page.get_by_label("New name").fill("limit")
+    page.keyboard.press("Enter")
+    value = page.get_by_role("textbox", name="Value", exact=True).last
+    value.fill("10")
+    expect(lines(page)).to_contain_text('limit: "10"')
+    value.fill("")
+    expect(lines(page)).to_contain_text('limit: ""')
+    expect(page.get_by_text("No problems")).to_be_visible()
+
+
+@pytest.mark.usefixtures("workflows")
 def test_each_retries_and_pools_are_fields(open_page: OpenPage) -> None:
     page = open_page("/workflows/default/waiting?yaml=true", viewport=WIDE)
     task(page, "many").click()
