@@ -86,3 +86,18 @@ def test_what_a_project_may_use_is_chosen_from_what_there_is(open_page: OpenPage
     assert running.shoal("db", "psql", "-Atc", "SELECT worker_groups FROM project WHERE name = 'default'").strip() == (
         "{default}"
     )
+
+
+def test_defaults_of_the_tasks_of_a_project_are_fields(open_page: OpenPage, running: RunningShoal) -> None:
+    page = open_page("/settings/projects?row=default")
+    defaults = _panel(page, "Defaults of tasks")
+    defaults.get_by_text("More").click()
+    defaults.get_by_label("Retries", exact=True).fill("3")
+    defaults.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("default is saved.")).to_be_visible()
+    assert running.json("project", "defaults")["defaults"] == {"retry_times": 3}
+    expect(defaults.get_by_label("Retries", exact=True)).to_have_value("3")
+    defaults.get_by_label("Retries", exact=True).fill("")
+    defaults.get_by_role("button", name="Save").click()
+    expect(defaults.get_by_role("button", name="Save")).to_be_disabled()
+    assert running.json("project", "defaults")["defaults"] == {}

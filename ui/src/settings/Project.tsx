@@ -1,16 +1,20 @@
 import { NumberInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
+import { stringify } from "yaml";
 import { api, type Schemas } from "@/api/client";
-import { FieldInput } from "@/editor/FieldInput";
-import { plainField } from "@/editor/model/fields";
-import { asObject, isObject } from "@/editor/model/read";
+import { setField } from "@/editor/model/edits";
+import { fieldsOf } from "@/editor/model/fields";
+import { asObject, read } from "@/editor/model/read";
+import { workflowSchema } from "@/editor/queries";
+import { SchemaField } from "@/editor/SchemaField";
 import { ChangeOrDelete } from "@/forms/ChangeOrDelete";
 import { Confirm } from "@/forms/Confirm";
 import { faultAt, faultBeside } from "@/forms/faults";
 import { Pairs, pairsOf, valuesOf } from "@/forms/Pairs";
 import { Refusal } from "@/forms/Refusal";
+import { useKnown } from "@/forms/useKnown";
 import { useWhyNot } from "@/login/rights";
 import { Answer } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
@@ -20,6 +24,7 @@ import { useOpen } from "./ListAndDetail";
 import { Members } from "./Members";
 import { projectOf } from "./queries";
 import { SaveProject, useSaveProject } from "./useSaveProject";
+import "@/editor/editor.css";
 
 /** One project: the parameters and files that its workflows share, its members, what it may use, and its end. */
 export function Project({ name }: { name: string }) {
@@ -85,30 +90,39 @@ function SharedParams({ project }: { project: Schemas["ProjectPageAnswer"] }) {
   );
 }
 
-const FIELD = plainField("defaults", "yaml");
-
-/** The fields that the tasks of a project get as their files are saved. */
+/** The fields that the tasks of a project get as their files are saved: the form of a workflow's own defaults. */
 function Defaults({ project }: { project: Schemas["ProjectPageAnswer"] }) {
   const { t } = useTranslation("settings");
   const { save, whyNot } = useSaveProject(project);
-  const [given, setGiven] = useState<unknown>(Object.keys(project.defaults).length > 0 ? project.defaults : undefined);
-  const wanted = asObject(given);
-  const without = Object.keys(project.defaults).filter((name) => !(name in wanted));
+  const { name, defaults } = project;
+  const [text, setText] = useState(() => stringify({ name, project: name, tasks: [], defaults }));
+  const { graph } = useMemo(() => read(text), [text]);
+  const schema = useQuery(workflowSchema);
+  const known = useKnown();
+  const field = fieldsOf(schema.data).find((each) => each.name === "defaults");
+  const wanted = asObject(graph?.fields.defaults);
+  const without = Object.keys(defaults).filter((each) => !(each in wanted));
   const onSave = () => save.mutate({ defaults: wanted, without_defaults: without });
-  const isNoMap = given !== undefined && !isObject(given);
-  const isSame = isNoMap || JSON.stringify(wanted) === JSON.stringify(project.defaults);
+  const isSame = JSON.stringify(wanted) === JSON.stringify(defaults);
   return (
     <Panel title={t("defaults")} end={<SaveProject {...{ save, whyNot, isSame, onSave }} variant="default" />}>
       <div className="form pad">
         <p className="mute">{t("defaultsHelp")}</p>
-        <FieldInput
-          field={FIELD}
-          value={given}
-          isFixed={whyNot !== null || save.isPending}
-          error={isNoMap ? t("defaultsForm") : faultAt(save.error, "defaults")}
-          onChange={setGiven}
-        />
-        <Refusal error={faultBeside(save.error, "defaults")} />
+        {graph && field && (
+          <SchemaField
+            field={field}
+            path={["defaults"]}
+            value={graph.fields.defaults}
+            values={graph.fields}
+            scope={{
+              ...{ type: "", task: null, graph, known, isFixed: whyNot !== null || save.isPending },
+              set: (path, value) => setText((before) => setField(before, null, path, value)),
+              rename: () => false,
+            }}
+            isBare
+          />
+        )}
+        <Refusal error={save.error} />
       </div>
     </Panel>
   );
