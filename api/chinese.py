@@ -191,6 +191,28 @@ TEMPLATES: Mapping[str, str] = {
     "there; log in by password, or ask an admin": (
         "账号“{account}”不属于 {name}：它是管理员、设有密码，或属于那里的另一个人；请使用密码登录，或联系管理员"
     ),
+    "there is no run {id}; `shoal runs` lists those there are": "不存在运行 {id}；`shoal runs` 列出现有的运行",
+    "there is no account {id}; `shoal user list` shows those there are": (
+        "不存在账号 {id}；`shoal user list` 列出现有的账号"
+    ),
+    'there is an account "{name}" already; choose another name': "账号“{name}”已存在；请换一个名称",
+    'the account "{name}" is disabled; enable it first': "账号“{name}”已停用；请先启用",
+    'somebody else changed the account "{name}" meanwhile; read it again, then change it': (
+        "账号“{name}”已被其他人修改；请重新读取后再修改"
+    ),
+    'there is a token "{name}" already; revoke it, or choose another name': (
+        "令牌“{name}”已存在；请吊销它，或换一个名称"
+    ),
+    "the header {name} is not that of this session; load the page again": (
+        "请求头 {name} 不属于此会话；请重新加载页面"
+    ),
+    "there is no error command {id}; `shoal queue errors` lists those there are": (
+        "不存在失败的命令 {id}；`shoal queue errors` 列出现有的命令"
+    ),
+    "the password has fewer than {least} characters; choose a longer one, there is no other rule for its characters": (
+        "密码少于 {least} 个字符；请选择更长的密码，对字符没有其他要求"
+    ),
+    'the file "{path}" has {size} bytes, more than {most}': "文件“{path}”有 {size} 字节，超过 {most}",
     'there is no account "{account}"; ask an admin for one': "账号“{account}”不存在；请向管理员申请",
     "your login at {issuer} is more than 5 minutes old; log out and in again, then repeat this": (
         "您在 {issuer} 的登录已超过 5 分钟；请退出并重新登录，然后重试"
@@ -200,3 +222,16 @@ TEMPLATES: Mapping[str, str] = {
     ),
 }
 """Sentences with names: what stands in braces is put into the translation, itself translated if that is possible."""
+
+FAULTS: Mapping[str, str] = {
+    "Field required": "必须填写",
+    "Input should be a valid string": "应为文本",
+    "Input should be a valid integer": "应为整数",
+    "/{field}: {fault}": "/{field}：{fault}",
+    "String should have at least {count} character": "至少需要 {count} 个字符",
+    "String should have at least {count} characters": "至少需要 {count} 个字符",
+    "String should have at most {count} characters": "最多 {count} 个字符",
+    "Input should be greater than or equal to {least}": "不能小于 {least}",
+    "Input should be less than or equal to {most}": "不能大于 {most}",
+}
+"""What pydantic says is wrong with a field, likewise."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from api.chinese import DETAILS, TEMPLATES, TITLES
+from api.chinese import DETAILS, FAULTS, TEMPLATES, TITLES
 
 HEADER, OF_ANSWER = "Accept-Language", "Content-Language"
 ENGLISH, CHINESE = "en", "zh"
@@ -44,6 +44,8 @@ def translated(problem: Mapping[str, object], language: str) -> tuple[dict[str, 
     title, detail = TITLES.get(str(problem["code"])), _sentence(str(problem["detail"]))
     contained = [name for name, has in ((CHINESE, title or detail), (ENGLISH, not (title and detail))) if has]
     found = {**problem, "title": title or problem["title"], "detail": detail or problem["detail"]}
+    if isinstance(faults := problem.get("errors"), list):
+        found["errors"] = [{**each, "detail": _sentence(each["detail"]) or each["detail"]} for each in faults]
     return found, ", ".join(contained)
 
 
@@ -65,4 +67,4 @@ def _pattern(template: str) -> re.Pattern[str]:
     )
 
 
-_TEMPLATES = [(_pattern(english), chinese) for english, chinese in TEMPLATES.items()]
+_TEMPLATES = [(_pattern(english), chinese) for english, chinese in (*TEMPLATES.items(), *FAULTS.items())]

@@ -67,6 +67,14 @@ _FRAMES_PER_S = """() => {
   isCounting = false;
   return (frames_.length - 1) / (frames_.at(-1) - frames_[0]) * 1000;
 }"""
+_TASKS_ARE_THERE = "() => shown(() => document.querySelector('.react-flow__node'))"
+_SELECT = """place => {
+  const node = document.querySelectorAll('.react-flow__node')[place];
+  const name = node.querySelector('b').textContent;
+  const since = performance.now();
+  node.click();
+  return shown(() => document.querySelector('.properties h2')?.textContent === name, since);
+}"""
 _LOG_IS_THERE = (
     "text => shown(() => [...document.querySelectorAll('.log-row')].some(e => e.textContent.includes(text)))"
 )
@@ -108,6 +116,7 @@ def page(sizes: Sizes) -> list[Figure]:
                 return [
                     *_first_load(browser, running, state, sizes),
                     *_large_run(browser, running, state, large, sizes),
+                    *_editor(browser, running, state, sizes),
                     *_long_log(browser, running, state, long, sizes),
                     *_list(browser, running, state, sizes),
                     _idle(browser, running, state, sizes),
@@ -119,6 +128,7 @@ def page(sizes: Sizes) -> list[Figure]:
 def _prepare(running: RunningShoal, sizes: Sizes) -> tuple[str, str]:
     """A run of many tasks, one with a long log, and a history; the ids of the first two."""
     running.apply("large.yaml", _layered(sizes.page_tasks))
+    running.apply("drawn.yaml", _layered(sizes.page_drawn, "drawn"))
     script = f"seq -f '%.0f {_LOG_LINE}' {sizes.page_log_lines}"
     running.apply("long.yaml", f'name: long\ntasks: [{{name: long, type: SHELL, params: {{script: "{script}"}}}}]\n')
     running.apply("short.yaml", "name: short\ntasks: [{name: one, type: FAKE, params: {sleep_s: 0.2}}]\n")
@@ -131,10 +141,10 @@ def _prepare(running: RunningShoal, sizes: Sizes) -> tuple[str, str]:
     return large, long
 
 
-def _layered(tasks: int) -> str:
+def _layered(tasks: int, name: str = "large") -> str:
     """A workflow in which each task comes after two of the layer before it: no two are alike."""
     width = tasks // _LAYERS
-    lines = ["name: large", "tasks:"]
+    lines = [f"name: {name}", "tasks:"]
     for number in range(tasks):
         layer, place = divmod(number, width)
         after = f", after: [t{number - width}, t{(layer - 1) * width + (place + 1) % width}]" if layer else ""
@@ -211,6 +221,22 @@ def _large_run(browser: Browser, running: RunningShoal, state: Path, run: str, s
             "/s",
             Target(45, "higher"),
         ),
+    ]
+
+
+def _editor(browser: Browser, running: RunningShoal, state: Path, sizes: Sizes) -> list[Figure]:
+    """The editor of many tasks: until the first are there, and from a press on one to its fields."""
+    opened_ms, selected_ms = [], []
+    for _ in range(sizes.page_rounds):
+        with _opened(browser, state) as opened:
+            opened.goto(f"{running.url}/workflows/default/drawn")
+            opened_ms.append(float(opened.evaluate(_TASKS_ARE_THERE)))
+            opened.wait_for_timeout(2000)
+            selected_ms += [float(opened.evaluate(_SELECT, place)) for place in range(3)]
+    tasks = f"{sizes.page_drawn:,} tasks"
+    return [
+        _figure("page_editor_shown_ms", f"the editor of {tasks} shows the first, p50", opened_ms, _of(2000)),
+        _figure("page_editor_select_ms", "a task pressed in it → its fields, p50", selected_ms, _of(100)),
     ]
 
 

@@ -61,6 +61,7 @@ class Sizes:
     api_listeners: int
     heavy_bytes: int
     page_tasks: int
+    page_drawn: int
     page_log_lines: int
     page_rounds: int
     page_steps: int
@@ -131,6 +132,7 @@ FULL = Sizes(
     api_listeners=500,
     heavy_bytes=3_900_000,
     page_tasks=2_000,
+    page_drawn=1_500,
     page_log_lines=1_000_000,
     page_rounds=5,
     page_steps=20,
@@ -200,6 +202,7 @@ QUICK = Sizes(
     api_listeners=10,
     heavy_bytes=100_000,
     page_tasks=400,
+    page_drawn=300,
     page_log_lines=2_000,
     page_rounds=1,
     page_steps=2,

@@ -52,6 +52,7 @@ from service.secrets import data_sources, environments, key_rotation
 from service.slots import claims, command_slot, slot_picture, slot_replay
 from service.workflows import apply_operations as applying
 from service.workflows import (
+    choosing,
     content,
     drafting,
     folder_sync,
@@ -92,6 +93,7 @@ _MODULES = (
         folder_sync,
         importing,
         saving,
+        choosing,
         trying,
         drafting,
         layouts,

@@ -44,6 +44,9 @@ _OF_PROJECT = Sql("""
     FROM project_member m JOIN account a ON a.id = m.account_id
     WHERE m.project = :project ORDER BY lower(a.name)
 """)
+_OF_ACCOUNT = text("""
+    SELECT project, role FROM project_member WHERE account_id = :account ORDER BY project   -- index: its primary key
+""")
 # Locks the rows, so that of two that remove the last two owners one sees the other.
 _HOLD = Sql("""
     SELECT account_id, role FROM project_member WHERE project = :project ORDER BY account_id FOR UPDATE
@@ -85,6 +88,13 @@ _LIMIT = Sql("""
         alert_groups = CAST(:alert_groups AS text[])
     WHERE name = :project
 """)
+
+
+async def of_account(connection: AsyncConnection, account: AccountId) -> dict[str, Role]:
+    """Project -> the role of an account in it."""
+    return {
+        project: Role(role) for project, role in (await connection.execute(_OF_ACCOUNT, {"account": account})).all()
+    }
 
 
 async def of_project(connection: AsyncConnection, project: str) -> Sequence[Member]:

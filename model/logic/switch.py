@@ -47,7 +47,13 @@ def check(params: SwitchParams) -> None:
 
 
 def choose(params: SwitchParams, values: Mapping[str, str], json_names: Collection[str] = ()) -> tuple[str, ...]:
-    """The tasks of the chosen branch.
+    """The tasks of the chosen branch; as `true_case`."""
+    case = true_case(params, values, json_names)
+    return params.default if case is None else params.cases[case - 1].then
+
+
+def true_case(params: SwitchParams, values: Mapping[str, str], json_names: Collection[str] = ()) -> int | None:
+    """The number of the first case that is true, from 1; None: the default is chosen.
 
     Takes less than 5 ms: every input is bounded.
 
@@ -63,10 +69,10 @@ def choose(params: SwitchParams, values: Mapping[str, str], json_names: Collecti
     for place, case in enumerate(params.cases, 1):
         try:
             if read_condition(case.when).holds(values, json_names):
-                return case.then
+                return place
         except Refused as error:
             raise Refused(_said(place, case, error)) from None
-    return params.default
+    return None
 
 
 def _problems(params: SwitchParams) -> Iterator[str]:

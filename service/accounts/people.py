@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from dao.accounts import accounts, audit, login_links, sessions, tokens
+from dao.accounts import accounts, audit, login_links, members, sessions, tokens
 from dao.accounts.rows import Account
 from model.accounts.accounts import NAME_CHARACTERS_MAX, check_account_name
-from model.accounts.rights import Right
+from model.accounts.rights import Right, Role
 from model.accounts.tokens import TokensEnd, hash_of
 from model.errors import Refused
 from model.ids import AccountId, LoginSessionId
@@ -38,6 +39,12 @@ class UserAnswer(Answer, Account, etag="version"):
     """An account."""
 
     issuer: str | None = Field(None, description="the OpenID Connect provider at which it logs in")
+
+
+class UserPageAnswer(UserAnswer, etag="version"):
+    """An account with its roles."""
+
+    roles: Annotated[Mapping[str, Role], Field(description="project -> its role there; an admin needs none")]
 
 
 class LoginLink(Answer):
@@ -95,11 +102,13 @@ async def find_user(call: Call, query: UserReference) -> UserAnswer:
 
 
 @operation("GET", "/users/{id}", Right.ADMINISTER, "users")
-async def get_user(call: Call, id: Id) -> UserAnswer:
-    """Show an account."""
+async def get_user(call: Call, id: Id) -> UserPageAnswer:
+    """Show an account and its roles."""
     call.permit(None)
     async with call.reading() as connection:
-        return UserAnswer.model_validate(await accounts.by_id(connection, AccountId(id)))
+        found = UserAnswer.model_validate(await accounts.by_id(connection, AccountId(id)))
+        roles = await members.of_account(connection, AccountId(id))
+    return UserPageAnswer(**dict(found), roles=roles)
 
 
 @operation("POST", "/users", Right.ADMINISTER, "users", status=201)

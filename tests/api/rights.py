@@ -134,6 +134,7 @@ ROWS: Mapping[str, Row] = {
     "publish_draft": Row(DRAFT),
     "check_draft": Row(DRAFT),
     "diff_draft": Row(DRAFT),
+    "choose_branch": Row(body={"project": "<project>", "params": {"cases": [{"when": "${a} > 1", "then": "b"}]}}),
     "try_task": Row(body={"project": "<project>", "task": {"name": "a", "type": "FAKE"}}),
     "get_layout": DEFINITION,
     "put_layout": Row({"code": "workflow"}, {}),

@@ -45,15 +45,18 @@ async def test_a_problem_is_said_in_chinese_and_its_code_stays_the_same(database
             english = await client.get(f"{BASE}/workflow-instances")
         token = await token_of(api.backend, "ada", is_admin=True)
         async with api.client(token, **{"Accept-Language": "zh"}) as client:
-            half = await client.get(f"{BASE}/workflow-instances/77")
+            half = await client.get(f"{BASE}/saved-views/77")
+            faulty = await client.post(f"{BASE}/users", json={"name": ""})
             fine = await client.get(f"{BASE}/workflow-instances")
     assert (whole.json()["code"], whole.json()["title"]) == ("SH-1001", "无法确认请求者的身份")
     assert whole.json()["detail"].startswith("请说明请求者")
     assert (whole.headers["Content-Language"], whole.headers["Vary"]) == ("zh", "Accept-Language")
     assert (english.json()["title"], english.headers["Content-Language"]) == ("It is not known who asks", "en")
     assert english.headers["Vary"] == "Accept-Language"
-    assert (half.json()["title"], half.json()["detail"].split(";")[0]) == ("不存在", "there is no run 77")
+    assert (half.json()["title"], half.json()["detail"].split(";")[0]) == ("不存在", "there is no saved view 77")
     assert half.headers["Content-Language"] == "zh, en"
+    assert faulty.json()["detail"] == "/name：至少需要 1 个字符"
+    assert [each["detail"] for each in faulty.json()["errors"]] == ["至少需要 1 个字符"]
     assert "Content-Language" not in fine.headers
 
 
@@ -76,10 +79,10 @@ def _template(text: ast.expr) -> str:
 
 
 def _said() -> str:
-    """All texts of the API, with {} for what they name."""
+    """All texts of what answers requests, with {} for what they name."""
     return "\n".join(
         _template(node)
-        for part in ("api", "service")
+        for part in ("api", "service", "dao", "model")
         for path in (ROOT / part).rglob("*.py")
         if path != ROOT / "api" / "chinese.py"
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
@@ -112,7 +115,7 @@ def test_a_template_and_its_translation_name_the_same() -> None:
             '没有名为“a"; b”的 master；没有存活或已排空的节点；请启动一个：shoal master',
         ),
         ('there is a project "{name}" already', "项目“{name}”已存在"),
-        ("there is no run 77", None),
+        ("there is no saved view 77", None),
     ],
 )
 def test_a_sentence_with_names_is_translated_with_them(english: str, chinese: str | None) -> None:

@@ -188,6 +188,8 @@ async def test_a_role_that_is_given_or_taken_away_counts_at_the_next_request(sce
         await members.put(connection, anna.id, "etl", Role.EDITOR)
         await members.put(connection, anna.id, "bi", Role.OWNER)
     assert await roles() == [("bi", Role.OWNER), ("etl", Role.EDITOR)]
+    async with scene.database.reading() as connection:
+        assert await members.of_account(connection, anna.id) == {"bi": Role.OWNER, "etl": Role.EDITOR}
     async with scene.writing() as connection:
         assert await members.remove(connection, anna.id, "bi")
         assert not await members.remove(connection, anna.id, "bi")

@@ -85,7 +85,7 @@ def pages(running: RunningShoal) -> Iterator[tuple[str, str]]:
     yield "queue", "/queue"
     yield "cluster", "/cluster"
     yield "alerts", "/alerts"
-    yield "settings", "/settings/projects"
+    yield "settings", "/settings/projects?row=default"
 
 
 def main(wanted: list[str]) -> None:

@@ -72,7 +72,10 @@ PAGES = [
     "/alerts?tab=silences&past=true",
     *(
         f"/settings/{each}"
-        for each in ("projects", "data-sources", "environments", "secrets", "users", "tokens", "audit", "about")
+        for each in (
+            *("projects", "projects?row=default", "data-sources?new=true", "environments?new=true", "secrets"),
+            *("users", "users?row=1", "tokens", "audit", "about"),
+        )
     ),
 ]
 

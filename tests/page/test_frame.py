@@ -204,7 +204,7 @@ def test_what_is_chosen_in_a_long_list_of_settings_comes_into_sight(open_page: O
     files = [f"name: w\nproject: project-{number}\ntasks: [{{name: a, type: FAKE}}]\n" for number in range(30)]
     running.apply("projects.yaml", "---\n".join(files))
     page = open_page("/settings/projects", viewport={"width": 1280, "height": 720})
-    page.get_by_role("link", name="project-1", exact=True).click()
+    page.get_by_role("link", name="project-1 1", exact=True).click()
     detail = page.locator(".detail")
     expect(detail).to_be_focused()
     expect(detail.get_by_role("heading", name="Parameters of project-1")).to_be_in_viewport()

@@ -18,7 +18,6 @@ ONLY_BY_API = {
     "get_data_source": "the list has all of it",
     "get_environment": "the list has all of it",
     "get_error_command": "the list has all of it",
-    "get_user": "the list has all of it",
     "find_user": "resolves what is typed on the command line",
     "find_run": "resolves what is typed on the command line",
     "find_task_instance": "resolves what is typed on the command line",

@@ -138,7 +138,7 @@ def test_a_token_is_shown_once_and_faults_at_their_fields(open_page: OpenPage, s
 
 
 def test_a_shorter_time_for_which_runs_are_kept_is_asked_for_once_more(open_page: OpenPage) -> None:
-    page = open_page("/settings/projects?project=default")
+    page = open_page("/settings/projects?row=default")
     panel = page.locator("section", has=page.get_by_role("heading", name="How long ended runs are kept"))
     expect(page.locator("[aria-busy=true]")).to_have_count(0)
     panel.get_by_label("Days").fill("30")
@@ -161,7 +161,7 @@ def test_who_may_edit_a_project_reads_that_its_parameters_need_its_owner(
     open_page: OpenPage, running: RunningShoal
 ) -> None:
     page = log_in_as(open_page, running, "edna", "EDITOR")
-    page.goto(f"{running.url}/settings/projects?project=default")
+    page.goto(f"{running.url}/settings/projects?row=default")
     panel = page.locator("section", has=page.get_by_role("heading", name="Parameters of default"))
     why = re.compile("needs the role owner")
     expect(panel.get_by_role("button", name="Save")).to_have_attribute("aria-description", why)
@@ -175,7 +175,7 @@ def test_files_of_a_project_are_uploaded_downloaded_replaced_and_deleted(
     open_page: OpenPage, running: RunningShoal, seen: Seen
 ) -> None:
     seen.expected.append("422")
-    page = open_page("/settings/projects?project=default")
+    page = open_page("/settings/projects?row=default")
     panel = page.locator("section", has=page.get_by_role("heading", name="Files", exact=True))
     dialog = page.get_by_role("dialog")
     expect(panel).to_contain_text("No file yet")
@@ -215,7 +215,7 @@ def test_files_of_a_project_are_uploaded_downloaded_replaced_and_deleted(
     expect(beginning).to_be_focused()
     assert [each["path"] for each in running.json("project", "file", "list")] == ["jobs/every.bin"]
     viewer = log_in_as(open_page, running, "vera", "VIEWER")
-    viewer.goto(f"{running.url}/settings/projects?project=default")
+    viewer.goto(f"{running.url}/settings/projects?row=default")
     panel = viewer.locator("section", has=viewer.get_by_role("heading", name="Files", exact=True))
     expect(panel.get_by_role("button", name="Download")).to_be_visible()
     expect(panel.get_by_role("button")).to_have_count(1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
@@ -103,6 +105,15 @@ def test_the_cases_of_a_switch_are_rows_and_show_at_the_arrows(open_page: OpenPa
     expect(page.locator(ARROWS)).to_have_count(3)
     assert "${amount} > 9000" in conditions(page)
     expect(page.get_by_text("No problems")).to_be_visible()
+    sample = page.get_by_role("group", name="Sample values")
+    for amount, goes in (
+        ("1000", "Case 1 is true → cash"),
+        ("9001", "Case 2 is true → loan"),
+        ("5000", "No case is true → bank"),
+        ("few", "compares what does not fit together"),
+    ):
+        sample.get_by_label("amount").fill(amount)
+        expect(sample).to_contain_text(re.compile(goes.replace(" ", r"\s*")))
     first.get_by_role("button", name="Remove Case 1").click()
     expect(page.locator(ARROWS)).to_have_count(2)
     expect(lines(page)).to_contain_text("# how to pay")
@@ -171,6 +182,20 @@ def test_a_workflow_that_is_run_has_a_field_for_each_of_its_parameters(open_page
     second = page.get_by_role("group", name="List 2")
     choose(page, second.get_by_label("Name"), "mode")
     second.get_by_label("Value").fill("fast,slow")
+    expect(page.get_by_text("No problems")).to_be_visible()
+
+
+@pytest.mark.usefixtures("workflows")
+def test_a_parameter_is_a_text_until_more_is_said_of_it(open_page: OpenPage) -> None:
+    page = open_page("/workflows/default/paying?yaml=true", viewport=WIDE)
+    page.get_by_role("button", name="Parameter", exact=True).click()
+    page.get_by_label("New name").fill("limit")
+    page.keyboard.press("Enter")
+    value = page.get_by_role("textbox", name="Value", exact=True).last
+    value.fill("10")
+    expect(lines(page)).to_contain_text('limit: "10"')
+    value.fill("")
+    expect(lines(page)).to_contain_text('limit: ""')
     expect(page.get_by_text("No problems")).to_be_visible()
 
 

@@ -10,7 +10,7 @@ import {
   type ReactFlowInstance,
 } from "@xyflow/react";
 import "@xyflow/react/dist/base.css";
-import { type DragEvent, type ReactNode, useCallback, useEffect, useState } from "react";
+import { type DragEvent, type ReactNode, useCallback, useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Folding } from "@/graph/folding";
 import { GroupFrames } from "@/graph/GroupFrames";
@@ -25,6 +25,7 @@ import { TaskNode, type TaskNodeType } from "./TaskNode";
 
 const nodeTypes = { task: TaskNode, note: NoteNode, folded: FoldedNode };
 const MANY = 150;
+const NAMES_ZOOM_MIN = 0.6;
 // React Flow subscribes again whenever the list of keys is a new one, and a key pressed in that moment is lost.
 const DELETE = ["Delete", "Backspace"];
 /** What all graphs on a canvas have in common. */
@@ -37,9 +38,13 @@ const ALIKE = {
   minZoom: 0.1,
   maxZoom: 2,
   fitView: true,
-  fitViewOptions: { maxZoom: 1, padding: 0.12 },
   proOptions: { hideAttribution: true },
 };
+
+/** How a graph of so many nodes is fitted into its place: the names in it can be read. */
+export function fitOf(nodes: number) {
+  return { maxZoom: 1, padding: 0.12, ...(nodes > MANY && { minZoom: NAMES_ZOOM_MIN }) };
+}
 
 interface Props {
   nodes: CanvasNode[];
@@ -66,6 +71,11 @@ export function Canvas(props: Props) {
   const [flow, setFlow] = useState<ReactFlowInstance<CanvasNode, FlowEdge> | null>(null);
   const [chosenArrows, setChosenArrows] = useState<ReadonlySet<string>>(new Set());
   useEffect(() => setNodes(given), [given]);
+  const shown = useMemo(
+    () => arrows.map((arrow) => (chosenArrows.has(arrow.id) ? { ...arrow, selected: true } : arrow)),
+    [arrows, chosenArrows],
+  );
+  const fit = useMemo(() => fitOf(given.length), [given.length]);
 
   const onNodesChange = useCallback(
     (changes: NodeChange<CanvasNode>[]) => {
@@ -95,7 +105,7 @@ export function Canvas(props: Props) {
     <ReactFlow<CanvasNode, FlowEdge>
       className="canvas"
       nodes={nodes}
-      edges={arrows.map((arrow) => ({ ...arrow, selected: chosenArrows.has(arrow.id) }))}
+      edges={shown}
       nodeTypes={nodeTypes}
       onInit={(made) => {
         setFlow(made);
@@ -127,6 +137,7 @@ export function Canvas(props: Props) {
       edgesFocusable={!isFixed}
       deleteKeyCode={isFixed ? null : DELETE}
       {...ALIKE}
+      fitViewOptions={fit}
       onlyRenderVisibleElements={nodes.length > MANY}
       ariaLabelConfig={{
         "node.a11yDescription.default": t("nodeHelp"),

@@ -6,7 +6,7 @@ import { Skeleton } from "@/parts/Answer";
 import { sayFailure } from "@/parts/notices";
 import { Canvas } from "./Canvas";
 import { CanvasTools } from "./CanvasTools";
-import { arrowsOf, arrowWords, foldedArrows, nodesOf, type Words } from "./flow";
+import { arrowsOf, arrowWords, foldedArrows, nodesOf, type Words, withSelected } from "./flow";
 import { draw } from "./model/cases";
 import { changeNote } from "./model/notes";
 import { NODE } from "./model/places";
@@ -41,7 +41,7 @@ export function CanvasSection(props: Props) {
     [types.data],
   );
   const { edit } = editing;
-  const folding = useFolding(`editor of ${graph.fields.name}`);
+  const folding = useFolding(`editor of ${graph.project}/${graph.fields.name}`);
   const nodes = useMemo(
     () =>
       nodesOf({
@@ -49,15 +49,15 @@ export function CanvasSection(props: Props) {
         places,
         problems,
         inMaster,
-        selected: new Set(selected),
         isFixed,
         words,
         folding,
         onText: (at, text) => edit((whole) => changeNote(whole, at, { text })),
         onSize: (at, w, h) => edit((whole) => changeNote(whole, at, { w, h })),
       }),
-    [graph, places, problems, inMaster, selected, isFixed, words, folding, edit],
+    [graph, places, problems, inMaster, isFixed, words, folding, edit],
   );
+  const shown = useMemo(() => withSelected(nodes, selected), [nodes, selected]);
   const arrows = useMemo(
     () => foldedArrows(arrowsOf(graph.edges, words, isFixed), graph.tasks, folding.folded),
     [graph.edges, graph.tasks, words, isFixed, folding],
@@ -74,7 +74,7 @@ export function CanvasSection(props: Props) {
         <Skeleton lines={6} />
       ) : (
         <Canvas
-          nodes={nodes}
+          nodes={shown}
           arrows={arrows}
           edges={graph.edges}
           isFixed={isFixed}

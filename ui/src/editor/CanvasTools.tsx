@@ -2,6 +2,7 @@ import { ActionIcon, Tooltip } from "@mantine/core";
 import { IconArrowsMaximize, IconHierarchy, IconMinus, IconNote, IconPlus, type TablerIcon } from "@tabler/icons-react";
 import { Panel, useReactFlow, useViewport } from "@xyflow/react";
 import { useTranslation } from "react-i18next";
+import { fitOf } from "./Canvas";
 
 /** Arrange, fit, a note, and the size of the picture. */
 export function CanvasTools({ onArrange, onNote }: { onArrange?: () => void; onNote?: () => void }) {
@@ -15,7 +16,7 @@ export function CanvasTools({ onArrange, onNote }: { onArrange?: () => void; onN
         <Tool
           icon={IconArrowsMaximize}
           word={t("fit")}
-          onClick={() => void flow.fitView({ maxZoom: 1, padding: 0.12 })}
+          onClick={() => void flow.fitView(fitOf(flow.getNodes().length))}
         />
         {onNote && <Tool icon={IconNote} word={t("addNote")} onClick={onNote} />}
       </ActionIcon.Group>

@@ -25,7 +25,6 @@ export function Drawing({ text }: { text: string }) {
         places: placed(graph, arranged),
         problems: [],
         inMaster: new Set(),
-        selected: new Set(),
         isFixed: true,
         words,
         onText: NOTHING,

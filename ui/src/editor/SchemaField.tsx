@@ -47,7 +47,7 @@ export function SchemaField({ field: given, path, value, values, scope, isBare =
   if (field.kind === "rows") return <Rows {...own} />;
   if (field.kind === "map") return <MapRows {...own} />;
   if (field.kind === "one") return <OneOf {...own} />;
-  if (field.kind === "part") return <Part {...own} isBare={isBare} />;
+  if (field.kind === "part") return <Part {...own} isBare={isBare} none={rest.none} />;
   // A row keeps what it must have, even while it is empty.
   const isKept = field.isRequired && path.some((step) => typeof step === "number");
   const { none = isKept ? blankOf(field) : undefined } = rest;
@@ -125,14 +125,23 @@ export function SchemaFields({ fields, path, value, scope }: Pick<FieldsProps, "
 }
 
 /** An object. While only its main field is given, the text may have the value of that alone. */
-function Part({ field, path, value, values, scope, label, isBare }: OwnProps & { isBare: boolean }) {
+function Part({
+  field,
+  path,
+  value,
+  values,
+  scope,
+  label,
+  isBare,
+  none,
+}: OwnProps & Pick<Props, "none"> & { isBare: boolean }) {
   const main = field.hasShort ? (field.fields.find((each) => each.isRequired) ?? field.fields.at(-1))?.name : undefined;
   const isShort = main !== undefined && value !== undefined && !isObject(value);
   const isAbsent = value === undefined && !field.isRequired;
   const set: Scope["set"] = (at, given, instead) => {
     const [name = "", ...inner] = at.slice(path.length).map(String);
-    const isMain = name === main && inner.length === 0;
-    if (isMain && !isObject(value)) scope.set(path, given);
+    const others = Object.keys(asObject(value)).filter((each) => each !== name);
+    if (name === main && inner.length === 0 && others.length === 0) scope.set(path, given ?? none);
     else if (isShort && given !== undefined) scope.set(path, { [main]: value, [name]: given });
     else scope.set(at, given, instead);
   };

@@ -12,6 +12,7 @@ import { asObject, type Task } from "./model/read";
 import { NameInput } from "./NameInput";
 import { taskTypes, workflowSchema } from "./queries";
 import { SchemaFields, type Scope } from "./SchemaField";
+import { SwitchTry } from "./SwitchTry";
 import type { EditorPart } from "./useEditing";
 
 /** Fields of every task, by what they are about; what it is, comes after and does stands above them. */
@@ -27,6 +28,9 @@ const GROUPS: { word: string; fields: string[] }[] = [
     fields: ["flag", "priority", "delay_time", "dispatch_timeout", "cache", "updates", "teardown", "on_exit", "group"],
   },
 ];
+
+/** So many tasks are offered at once; the others are found by what is typed. */
+const OPTIONS_MAX = 100;
 
 interface Props extends EditorPart {
   task: Task;
@@ -100,6 +104,7 @@ export function TaskFields({ task, graph, editing, problems, isFixed, nameRef, o
       <MultiSelect
         label={t("field.after")}
         data={graph.tasks.flatMap((each) => (each.name === task.name ? [] : each.name))}
+        limit={OPTIONS_MAX}
         value={task.after}
         readOnly={isFixed}
         searchable
@@ -109,6 +114,7 @@ export function TaskFields({ task, graph, editing, problems, isFixed, nameRef, o
       />
       {isRuled && shown(["start_when"])}
       <SchemaFields key={task.type} fields={params} path={["params"]} value={task.params} scope={scope} />
+      {task.type === "SWITCH" && <SwitchTry key={`${task.name} try`} task={task} graph={graph} />}
       {type?.problem && <p className="task-problem">{type.problem}</p>}
       {schema.data !== undefined &&
         GROUPS.map(({ word, fields }) => (

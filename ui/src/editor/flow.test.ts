@@ -17,7 +17,7 @@ it("a folded group is one node where its tasks begin, and has their arrows", () 
   if (graph === null) throw new Error("it can be read");
   const places = { a: { x: 0, y: 0 }, b: { x: 50, y: 100 }, c: { x: 10, y: 200 }, d: { x: 0, y: 300 } };
   const folding = { folded: new Set(["load"]), toggle: NOTHING };
-  const given = { graph, places, problems: [], inMaster: new Set<string>(), selected: new Set<string>(), words };
+  const given = { graph, places, problems: [], inMaster: new Set<string>(), words };
   const nodes = nodesOf({ ...given, isFixed: false, folding, onText: NOTHING, onSize: NOTHING });
   expect(nodes.map(({ id }) => id)).toEqual(["task:a", "task:d", "group:load"]);
   expect(nodes.at(-1)).toMatchObject({ position: { x: 10, y: 100 }, data: { tasks: 2 } });

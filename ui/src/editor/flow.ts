@@ -1,5 +1,5 @@
 /** The graph of a text as nodes and arrows of the canvas. */
-import { type Edge as FlowEdge, MarkerType } from "@xyflow/react";
+import { type Edge as FlowEdge, MarkerType, Position } from "@xyflow/react";
 import type { TFunction } from "i18next";
 import type { Shape } from "@/graph/arrange";
 import { type Folding, foldedId } from "@/graph/folding";
@@ -21,6 +21,12 @@ export interface Words {
 }
 
 const CONDITION_MAX = 28;
+const HANDLE = 9;
+/** Where arrows end and begin: as in editor.css. */
+const HANDLES = [
+  { type: "target" as const, position: Position.Top, y: -HANDLE / 2 },
+  { type: "source" as const, position: Position.Bottom, y: NODE.h - HANDLE / 2 },
+].map((each) => ({ ...each, x: (NODE.w - HANDLE) / 2, width: HANDLE, height: HANDLE }));
 
 /** What arrows are called, and what stands at those of a branch. */
 export function arrowWords(t: TFunction): Pick<Words, "arrow" | "branch"> {
@@ -50,7 +56,6 @@ interface Given {
   places: Record<string, Place>;
   problems: Problem[];
   inMaster: Set<string>;
-  selected: ReadonlySet<string>;
   isFixed: boolean;
   words: Words;
   changes?: Map<string, Change>;
@@ -63,10 +68,11 @@ interface Given {
  * Tasks and notes as nodes; a task is known by `task:` and its name, a note by `note:` and its number.
  *
  * Their size is told as measured: React Flow forgets where the handles of a node are that comes without, and until it has
- * measured them again the node has no arrows, and none can be drawn from it.
+ * measured them again the node has no arrows, and none can be drawn from it. Their handles are told too: else it draws
+ * every node once to measure them, also those that are out of sight.
  */
 export function nodesOf(given: Given): CanvasNode[] {
-  const { graph, places, problems, selected, isFixed, words, folding } = given;
+  const { graph, places, problems, isFixed, words, folding } = given;
   const tasks = graph.tasks.flatMap((task): TaskNodeType[] => {
     const position = places[task.name];
     if (position === undefined || folding?.folded.has(task.group)) return [];
@@ -81,7 +87,7 @@ export function nodesOf(given: Given): CanvasNode[] {
         width: NODE.w,
         height: NODE.h,
         measured: { width: NODE.w, height: NODE.h },
-        selected: selected.has(id),
+        handles: HANDLES,
         ariaLabel: words.task(task, wrong),
         draggable: !isFixed,
         deletable: !isFixed,
@@ -105,7 +111,6 @@ export function nodesOf(given: Given): CanvasNode[] {
       width: note.w,
       height: note.h,
       measured: { width: note.w, height: note.h },
-      selected: selected.has(id),
       ariaLabel: words.note(note.text),
       draggable: !isFixed,
       deletable: !isFixed,
@@ -119,6 +124,14 @@ export function nodesOf(given: Given): CanvasNode[] {
     };
   });
   return [...tasks, ...notes, ...(folding === undefined ? [] : foldedNodes(given, folding))];
+}
+
+/** The same nodes with these selected; those of which that stays the same are the same objects, which are not drawn again. */
+export function withSelected(nodes: CanvasNode[], ids: readonly string[]): CanvasNode[] {
+  const selected = new Set(ids);
+  return selected.size === 0
+    ? nodes
+    : nodes.map((node) => (selected.has(node.id) ? { ...node, selected: true } : node));
 }
 
 /** Each folded group, where its tasks begin. */
@@ -135,6 +148,7 @@ function foldedNodes({ graph, places, problems }: Given, folding: Folding): Fold
       width: NODE.w,
       height: NODE.h,
       measured: { width: NODE.w, height: NODE.h },
+      handles: HANDLES,
       draggable: false,
       selectable: false,
       focusable: false,

@@ -2,6 +2,7 @@ import type { ReactFlowInstance } from "@xyflow/react";
 import { type RefObject, useRef } from "react";
 import { useTranslation } from "react-i18next";
 import { arranged } from "@/graph/arranged";
+import { fitOf } from "./Canvas";
 import { type CanvasNode, noteId, noteOf, shapeOf, taskId, taskOf } from "./flow";
 import { cut, draw } from "./model/cases";
 import { addTask, moveTasks, removeTasks } from "./model/edits";
@@ -59,7 +60,7 @@ export function useCanvasActs({ editing: { edit }, graph, places, root, onSelect
       shape.nodes.sort((one, other) => (places[one.id]?.x ?? 0) - (places[other.id]?.x ?? 0));
       const next = await arranged(shape);
       edit((text) => moveTasks(text, next));
-      requestAnimationFrame(() => void flow.current?.fitView({ maxZoom: 1, padding: 0.12, duration: 200 }));
+      requestAnimationFrame(() => void flow.current?.fitView({ ...fitOf(graph.tasks.length), duration: 200 }));
     },
     addNote: () => {
       const low = Math.max(0, ...Object.values(places).map((at) => at.y + NODE.h));

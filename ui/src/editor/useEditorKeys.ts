@@ -7,9 +7,8 @@ interface Keys {
   onSave: () => void;
   /** Enter on a task. */
   onEdit: () => void;
-  /** A on a task: the next one is added after it. */
+  /** A: the next task is added after the one that is chosen, if one is. */
   onAddAfter: () => void;
-  /** Insert, or A where no task is chosen. */
   onFind: () => void;
 }
 
@@ -44,10 +43,10 @@ export function useEditorKeys(root: RefObject<HTMLElement | null>, keys: Keys): 
         done();
         // The canvas selects the task on the same key; its fields are there a moment later.
         requestAnimationFrame(() => requestAnimationFrame(act.onEdit));
-      } else if (key === "a" && isNode) {
+      } else if (key === "a") {
         done();
         act.onAddAfter();
-      } else if (key === "insert" || key === "a") {
+      } else if (key === "insert") {
         done();
         act.onFind();
       }

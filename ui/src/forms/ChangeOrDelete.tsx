@@ -12,29 +12,32 @@ interface Props {
   whyNot: string | null;
   /** Another word on the button that changes it. */
   verb?: string;
-  onChange: () => void;
+  /** Without it, it is only deleted. */
+  onChange?: () => void;
   remove: () => Promise<unknown>;
   /** What is read again when it is deleted: words of queries. */
   touches: readonly string[];
+  onGone?: () => void;
   /** What is said before it is deleted. */
   children: ReactNode;
 }
 
 /** The buttons that change and delete what a row shows; before a deletion it is asked for once more. */
-export function ChangeOrDelete({ name, whyNot, verb, onChange, remove, touches, children }: Props) {
+export function ChangeOrDelete({ name, whyNot, verb, onChange, onGone, ...props }: Props) {
   const { t } = useTranslation("forms");
-  const done = useDone(...touches);
+  const done = useDone(...props.touches);
   const [isGoing, setIsGoing] = useState(false);
   const removal = useMutation({
-    mutationFn: remove,
+    mutationFn: props.remove,
     onSuccess: () => {
       setIsGoing(false);
+      onGone?.();
       void done(t("deletedNamed", { name }));
     },
   });
   return (
     <>
-      <RowAct why={whyNot} onClick={onChange} word={verb ?? t("change")} />
+      {onChange && <RowAct why={whyNot} onClick={onChange} word={verb ?? t("change")} />}
       <RowAct why={whyNot} onClick={() => setIsGoing(true)} word={t("delete")} />
       {isGoing && (
         <Confirm
@@ -43,7 +46,7 @@ export function ChangeOrDelete({ name, whyNot, verb, onChange, remove, touches, 
           sending={removal}
           onClose={() => setIsGoing(false)}
         >
-          {children}
+          {props.children}
         </Confirm>
       )}
     </>

@@ -10,8 +10,8 @@ import { Submit } from "./Submit";
 
 interface Props {
   title: string;
-  /** How wide it is, in pixels. */
-  size?: number;
+  /** How wide it is, in pixels or as Mantine says. */
+  size?: number | string;
   /** The word on the button that sends it. */
   verb: string;
   /** Why it cannot be sent now. */

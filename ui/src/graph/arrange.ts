@@ -19,12 +19,12 @@ export interface Place {
 
 export type Places = Record<string, Place>;
 
-/** To the right dagre is nicer, and needs seconds for more than this. */
+/** dagre is nicer, and needs seconds for more than this; for a thousand its calls are too deep for the browser. */
 const DAGRE_MAX = 150;
 
 /** The upper left corner of each node. */
 export function arrange(shape: Shape): Places {
-  return shape.direction === "LR" && shape.nodes.length > DAGRE_MAX ? layered(shape) : byDagre(shape);
+  return shape.nodes.length > DAGRE_MAX ? layered(shape) : byDagre(shape);
 }
 
 function byDagre({ nodes, edges, direction, gap }: Shape): Places {

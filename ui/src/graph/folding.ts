@@ -1,5 +1,6 @@
-/** Groups of tasks that are shown as one node, for as long as the page is open. */
-import { useMemo, useReducer } from "react";
+/** Groups of tasks that are shown as one node; this browser keeps which. */
+import { useMemo } from "react";
+import { kept } from "@/parts/shared";
 
 export interface Folding {
   folded: ReadonlySet<string>;
@@ -7,28 +8,27 @@ export interface Folding {
   toggle: (groups: Iterable<string>) => void;
 }
 
-const NONE: ReadonlySet<string> = new Set();
-const kept = new Map<string, ReadonlySet<string>>();
+/** The folded groups of each place that has some. */
+const all = kept<Record<string, string[]>>("shoal-folded", {});
 let focusNext: string | null = null;
 
 /** The groups that are folded at this place, such as in the graph of a workflow. */
 export function useFolding(place: string): Folding {
-  const [, show] = useReducer((times: number) => times + 1, 0);
-  const folded = kept.get(place) ?? NONE;
-  return useMemo(
-    () => ({
+  const groups = all.use()[place];
+  return useMemo(() => {
+    const folded = new Set(groups);
+    return {
       folded,
-      toggle: (groups) => {
+      toggle: (toggled) => {
         const next = new Set(folded);
-        for (const group of groups) if (!next.delete(group)) next.add(group);
-        kept.set(place, next);
-        const [first] = groups;
+        for (const group of toggled) if (!next.delete(group)) next.add(group);
+        const [first] = toggled;
         if (first !== undefined) focusNext = wanted(first, next.has(first));
-        show();
+        const { [place]: _before, ...others } = all.now();
+        all.set(next.size === 0 ? others : { ...others, [place]: [...next] });
       },
-    }),
-    [place, folded],
-  );
+    };
+  }, [place, groups]);
 }
 
 /** Where the focus goes on when a button has folded or unfolded a group, and is gone: to the one in its place. */

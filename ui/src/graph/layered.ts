@@ -1,10 +1,12 @@
-/** Where nodes of one size stand, for graphs too large for dagre: in columns by what they come after. */
+/** Where nodes of one size stand, for graphs too large for dagre: in layers by what they come after. */
 import type { Places, Shape } from "./arrange";
 
 const PASSES = 4;
+/** How wide a graph is to its height, as windows are. A layer that is longer than the graph should be has several lines. */
+const WIDE = 1.5;
 
-/** The places of these boxes; in a column they stand near what they come after and before. */
-export function layered({ nodes, edges, gap }: Shape): Places {
+/** The places of these boxes; in a layer they stand near what they come after and before. */
+export function layered({ nodes, edges, direction, gap }: Shape): Places {
   const ids = nodes.map(({ id }) => id);
   const { w = 0, h = 0 } = nodes[0] ?? {};
   const before = new Map<string, string[]>(ids.map((id) => [id, []]));
@@ -13,27 +15,43 @@ export function layered({ nodes, edges, gap }: Shape): Places {
     before.get(to)?.push(from);
     after.get(from)?.push(to);
   }
-  const columns = columnsOf(ids, before, after);
-  const row = new Map<string, number>();
-  const number = (column: string[]) => {
-    for (const [place, id] of column.entries()) row.set(id, place - column.length / 2);
+  const layers = layersOf(ids, before, after);
+  const at = new Map<string, number>();
+  const number = (layer: string[]) => {
+    for (const [place, id] of layer.entries()) at.set(id, place - layer.length / 2);
   };
-  for (const column of columns) number(column);
+  for (const layer of layers) number(layer);
   for (let pass = 0; pass < PASSES; pass++) {
     const isForth = pass % 2 === 0;
-    for (const column of isForth ? columns : columns.toReversed()) {
+    for (const layer of isForth ? layers : layers.toReversed()) {
       const middle = new Map(
-        column.map((id) => [id, mean((isForth ? before : after).get(id) ?? [], row, row.get(id) ?? 0)]),
+        layer.map((id) => [id, mean((isForth ? before : after).get(id) ?? [], at, at.get(id) ?? 0)]),
       );
-      column.sort((one, other) => (middle.get(one) ?? 0) - (middle.get(other) ?? 0));
-      number(column);
+      layer.sort((one, other) => (middle.get(one) ?? 0) - (middle.get(other) ?? 0));
+      number(layer);
     }
   }
+  const isDown = direction === "TB";
+  const [beside, between] = isDown ? [w + gap.beside, h + gap.between] : [h + gap.beside, w + gap.between];
+  const most = Math.ceil(Math.sqrt((ids.length * (isDown ? WIDE : 1 / WIDE) * between) / beside));
   return Object.fromEntries(
-    columns.flatMap((column, x) =>
-      column.map((id) => [id, { x: x * (w + gap.between), y: (row.get(id) ?? 0) * (h + gap.beside) }]),
-    ),
+    layers
+      .flatMap((layer) => linesOf(layer, most))
+      .flatMap((line, number) =>
+        line.map((id, place) => {
+          const [along, across] = [number * between, (place - line.length / 2) * beside];
+          return [id, isDown ? { x: across, y: along } : { x: along, y: across }];
+        }),
+      ),
   );
+}
+
+/** A layer as lines of about the same length, at most `most`. */
+function linesOf(layer: string[], most: number): string[][] {
+  const count = Math.ceil(layer.length / most);
+  const lines = Array.from({ length: count }, (): string[] => []);
+  for (const [place, id] of layer.entries()) lines[Math.floor((place * count) / layer.length)]?.push(id);
+  return lines;
 }
 
 /** Those that come after the same ones, in the order in which they are given. */
@@ -44,26 +62,26 @@ export function siblingsOf(nodes: Shape["nodes"], edges: Shape["edges"]): string
   return [...groups.values()].filter((group) => group.length > 1);
 }
 
-/** Each in the first column in which all that it comes after stand before it. */
-function columnsOf(ids: string[], before: Map<string, string[]>, after: Map<string, string[]>): string[][] {
+/** Each in the first layer in which all that it comes after stand before it. */
+function layersOf(ids: string[], before: Map<string, string[]>, after: Map<string, string[]>): string[][] {
   const left = new Map(ids.map((id) => [id, before.get(id)?.length ?? 0]));
-  const columns: string[][] = [];
-  let column = ids.filter((id) => left.get(id) === 0);
-  while (column.length > 0) {
-    columns.push(column);
+  const layers: string[][] = [];
+  let layer = ids.filter((id) => left.get(id) === 0);
+  while (layer.length > 0) {
+    layers.push(layer);
     const next: string[] = [];
-    for (const id of column)
+    for (const id of layer)
       for (const to of after.get(id) ?? []) {
         const open = (left.get(to) ?? 1) - 1;
         left.set(to, open);
         if (open === 0) next.push(to);
       }
-    column = next;
+    layer = next;
   }
-  return columns;
+  return layers;
 }
 
-function mean(names: string[], row: Map<string, number>, none: number): number {
+function mean(names: string[], at: Map<string, number>, none: number): number {
   if (names.length === 0) return none;
-  return names.reduce((sum, name) => sum + (row.get(name) ?? 0), 0) / names.length;
+  return names.reduce((sum, name) => sum + (at.get(name) ?? 0), 0) / names.length;
 }

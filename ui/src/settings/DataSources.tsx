@@ -1,11 +1,10 @@
-import { Loader } from "@mantine/core";
+import { TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { api, type Schemas } from "@/api/client";
 import { dataSources } from "@/editor/queries";
-import { RowAct } from "@/parts/Act";
+import { Act } from "@/parts/Act";
 import { sentenceOf } from "@/parts/sentence";
-import { DataSourceForm } from "./DataSourceForm";
 import { NamedList } from "./NamedList";
 
 /** Databases that SQL tasks use by a name. The address is shown without its password. */
@@ -14,50 +13,65 @@ export function DataSources() {
   const found = useQuery(dataSources);
   return (
     <NamedList
-      title={t("section.data-sources")}
+      section="data-sources"
       of={found}
-      empty={t("noDataSources")}
-      emptyHelp={t("noDataSourcesHelp")}
-      told={{ title: t("url"), cell: (source) => source.url }}
-      acts={(source, whyNot) => <TestButton name={source.name} whyNot={whyNot} />}
-      verb={t("newDataSource")}
-      form={DataSourceForm}
+      field="url"
+      told={(source) => [t("url"), <code key="url">{source.url}</code>]}
+      input={(given) => (
+        <TextInput
+          label={t("urlField")}
+          description={t("urlHelp")}
+          placeholder="postgresql://user:password@host:5432/database"
+          autoComplete="off"
+          {...given}
+        />
+      )}
+      whyNone={t("urlFirst")}
+      also={(name, url, whyNot) => <TestButton name={name} url={url} whyNot={whyNot} />}
+      save={(name, url) => api.PUT("/api/v1/data-sources/{name}", { params: { path: { name } }, body: { url } })}
       remove={(name) => api.DELETE("/api/v1/data-sources/{name}", { params: { path: { name } } })}
       touches={["data-sources", "secrets"]}
     />
   );
 }
 
-function TestButton({ name, whyNot }: { name: string; whyNot: string | null }) {
+/** Tests the address that is typed, or else the saved one. */
+function TestButton({ name, url, whyNot }: { name: string; url: string; whyNot: string | null }) {
   const { t } = useTranslation("settings");
   const test = useMutation({
-    mutationFn: () => api.POST("/api/v1/data-sources/{name}:test", { params: { path: { name } } }),
+    mutationFn: () =>
+      url === ""
+        ? api.POST("/api/v1/data-sources/{name}:test", { params: { path: { name } } })
+        : api.POST("/api/v1/data-sources:test", { body: { url } }),
   });
   return (
     <>
+      <Act
+        variant="default"
+        loading={test.isPending}
+        why={whyNot ?? (url === "" && name === "" ? t("urlFirst") : null)}
+        onClick={() => test.mutate()}
+        word={t("test")}
+      />
       <span className="checked" aria-live="polite">
-        {test.isPending && <Loader size={12} />}
-        <Checked answer={test.data} error={test.error} />
+        {test.error && <Said state="FAILURE" text={sentenceOf(test.error)} />}
+        {test.data && <Checked {...test.data} />}
       </span>
-      <RowAct why={whyNot} onClick={() => test.mutate()} word={t("test")} />
     </>
   );
 }
 
 /** What a connection test found. */
-export function Checked({ answer, error }: { answer: Schemas["DataSourceChecked"] | undefined; error: Error | null }) {
+function Checked({ answers, reason, is_reached }: Schemas["DataSourceChecked"]) {
   const { t } = useTranslation("settings");
-  if (error !== null)
-    return (
-      <span className="checked" title={sentenceOf(error)}>
-        <i className="st" data-s="FAILURE" aria-hidden /> {sentenceOf(error)}
-      </span>
-    );
-  if (answer === undefined) return null;
+  if (answers) return <Said state="SUCCESS" text={t("answers")} />;
+  return <Said state="FAILURE" text={reason ?? t(is_reached ? "reachedOnly" : "notReached")} />;
+}
+
+function Said({ state, text }: { state: string; text: string }) {
   return (
-    <span className="checked" title={answer.reason ?? undefined}>
-      <i className="st" data-s={answer.answers ? "SUCCESS" : "FAILURE"} aria-hidden />{" "}
-      {answer.answers ? t("answers") : (answer.reason ?? t(answer.is_reached ? "reachedOnly" : "notReached"))}
-    </span>
+    <>
+      <i className="st" data-s={state} aria-hidden /> {text}
+    </>
   );
 }

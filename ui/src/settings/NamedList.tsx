@@ -1,14 +1,19 @@
-import type { UseQueryResult } from "@tanstack/react-query";
-import { type ComponentType, type ReactNode, useState } from "react";
+import { TextInput } from "@mantine/core";
+import { type UseQueryResult, useMutation } from "@tanstack/react-query";
+import type { ChangeEvent, ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { ChangeOrDelete } from "@/forms/ChangeOrDelete";
+import { Form } from "@/forms/Form";
+import { faultBeside } from "@/forms/faults";
+import { Refusal } from "@/forms/Refusal";
+import { Submit } from "@/forms/Submit";
 import { useDone } from "@/forms/useDone";
+import { useFields } from "@/forms/useFields";
 import { useWhyNot } from "@/login/rights";
-import { Act } from "@/parts/Act";
-import { Answer, Empty } from "@/parts/Answer";
+import { Facts } from "@/parts/Facts";
 import { Panel } from "@/parts/Panel";
-import { Table } from "@/parts/Table";
 import { Moment } from "@/parts/Time";
+import { ListAndDetail, useOpen } from "./ListAndDetail";
 
 interface Named {
   name: string;
@@ -16,84 +21,107 @@ interface Named {
   updated_at: string;
 }
 
-export interface FormProps {
-  /** "" = a new one. */
-  name: string;
-  onClose: () => void;
-  onSaved: (name: string) => void;
+/** What the field of the value is given. */
+interface Given {
+  value: string;
+  error: ReactNode;
+  readOnly: boolean;
+  onChange: (event: ChangeEvent<HTMLInputElement | HTMLTextAreaElement>) => void;
 }
 
 interface Props<T extends Named> {
-  title: string;
+  section: string;
   of: UseQueryResult<{ items: readonly T[] }>;
-  empty: string;
-  emptyHelp: string;
-  /** What one says besides its name: a column. */
-  told?: { title: string; cell: (item: T) => ReactNode };
-  acts?: (item: T, whyNot: string | null) => ReactNode;
-  /** The word on the button that makes one. */
-  verb: string;
-  /** Makes one, or gives it another value. */
-  form: ComponentType<FormProps>;
+  /** The field of the request that is its value. */
+  field: "url" | "script";
+  /** What is shown of its value. */
+  told?: (item: T) => readonly [word: string, text: ReactNode];
+  /** The field in which its value is typed. */
+  input: (given: Given) => ReactNode;
+  /** Why what is typed cannot be saved. */
+  whyNone?: string;
+  /** Another button and what it says, for a saved one or what is typed. */
+  also?: (name: string, value: string, whyNot: string | null) => ReactNode;
+  save: (name: string, value: string) => Promise<unknown>;
   remove: (name: string) => Promise<unknown>;
   /** What is read again after a change: words of queries. */
   touches: readonly string[];
 }
 
-/** Secrets of one kind: each by its name, with the key that encrypts it; values are never shown. */
+/** Secrets of one kind: each by its name, with the key that encrypts it; values are written and never shown. */
 export function NamedList<T extends Named>(props: Props<T>) {
-  const { t } = useTranslation("settings");
-  const { told, touches, form: Form } = props;
   const whyNot = useWhyNot("ADMIN");
+  return (
+    <ListAndDetail
+      section={props.section}
+      of={props.of}
+      keyOf={(each) => each.name}
+      row={(each) => [each.name]}
+      whyNot={whyNot}
+      form={<NamedPanel {...props} whyNot={whyNot} />}
+    >
+      {(item) => <NamedPanel {...props} item={item} whyNot={whyNot} />}
+    </ListAndDetail>
+  );
+}
+
+/** One of them, or the form of a new one. */
+function NamedPanel<T extends Named>({ item, whyNot, ...props }: Props<T> & { item?: T; whyNot: string | null }) {
+  const { t } = useTranslation("settings");
+  const { section, field, touches } = props;
+  const open = useOpen(section);
   const done = useDone(...touches);
-  const [editing, setEditing] = useState<string | null>(null);
+  const { values, change, fieldsOf } = useFields({ name: item?.name ?? "", [field]: "" });
+  const name = values.name ?? "";
+  const value = values[field] ?? "";
+  const save = useMutation({
+    mutationFn: () => props.save(name, value),
+    onSuccess: async () => {
+      change({ [field]: "" });
+      await done(t("savedNamed", { name }));
+      open(name);
+    },
+  });
+  const fields = fieldsOf(save.error);
+  const why = name === "" ? t("nameFirst") : value === "" ? (props.whyNone ?? null) : null;
   return (
     <Panel
-      title={props.title}
-      remark={props.of.data?.items.length}
-      end={<Act size="xs" why={whyNot} onClick={() => setEditing("")} word={props.verb} />}
+      title={item?.name ?? t(`new.${section}`)}
+      end={
+        item && (
+          <ChangeOrDelete
+            name={name}
+            whyNot={whyNot}
+            remove={() => props.remove(name)}
+            onGone={() => open(null)}
+            touches={touches}
+          >
+            <p>{t("deleteUsed")}</p>
+          </ChangeOrDelete>
+        )
+      }
     >
-      <Answer of={props.of} empty={<Empty title={props.empty}>{props.emptyHelp}</Empty>}>
-        {(all) => (
-          <Table heads={[t("name"), told?.title, t("key"), { num: t("changed") }, { unseen: t("actions") }]}>
-            {all.items.map((each) => (
-              <tr key={each.name}>
-                <td>{each.name}</td>
-                {told && <td className="mono wide">{told.cell(each)}</td>}
-                <td className="mono">{each.key_id}</td>
-                <td className="num">
-                  <Moment at={each.updated_at} />
-                </td>
-                <td>
-                  <div className="row-acts">
-                    {props.acts?.(each, whyNot)}
-                    <ChangeOrDelete
-                      name={each.name}
-                      whyNot={whyNot}
-                      verb={t("replace")}
-                      onChange={() => setEditing(each.name)}
-                      remove={() => props.remove(each.name)}
-                      touches={touches}
-                    >
-                      <p>{t("deleteUsed")}</p>
-                    </ChangeOrDelete>
-                  </div>
-                </td>
-              </tr>
-            ))}
-          </Table>
+      <div className="form pad">
+        {item && (
+          <Facts
+            className="facts"
+            of={[
+              ...(props.told ? [props.told(item)] : []),
+              [t("key"), <code key="key">{item.key_id}</code>],
+              [t("changed"), <Moment key="changed" at={item.updated_at} />],
+            ]}
+          />
         )}
-      </Answer>
-      {editing !== null && (
-        <Form
-          name={editing}
-          onClose={() => setEditing(null)}
-          onSaved={(name) => {
-            setEditing(null);
-            void done(t("savedNamed", { name }));
-          }}
-        />
-      )}
+        <Form send={whyNot === null && why === null && !save.isPending ? save.mutate : null}>
+          {item === undefined && <TextInput label={t("name")} readOnly={whyNot !== null} {...fields("name")} />}
+          {props.input({ ...fields(field), value, readOnly: whyNot !== null })}
+          <Refusal error={faultBeside(save.error, "name", field)} />
+          <div className="form-end">
+            <Submit isPending={save.isPending} why={whyNot ?? why} word={t(item ? "replace" : "save")} />
+            {props.also?.(item?.name ?? "", value, whyNot)}
+          </div>
+        </Form>
+      </div>
     </Panel>
   );
 }

@@ -1,41 +1,38 @@
 import { NumberInput } from "@mantine/core";
-import { useMutation, useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
+import { stringify } from "yaml";
 import { api, type Schemas } from "@/api/client";
-import { FieldInput } from "@/editor/FieldInput";
-import { plainField } from "@/editor/model/fields";
-import { asObject, isObject } from "@/editor/model/read";
+import { setField } from "@/editor/model/edits";
+import { fieldsOf } from "@/editor/model/fields";
+import { asObject, read } from "@/editor/model/read";
+import { workflowSchema } from "@/editor/queries";
+import { SchemaField } from "@/editor/SchemaField";
+import { ChangeOrDelete } from "@/forms/ChangeOrDelete";
 import { Confirm } from "@/forms/Confirm";
 import { faultAt, faultBeside } from "@/forms/faults";
 import { Pairs, pairsOf, valuesOf } from "@/forms/Pairs";
 import { Refusal } from "@/forms/Refusal";
-import { useDone } from "@/forms/useDone";
+import { useKnown } from "@/forms/useKnown";
 import { useWhyNot } from "@/login/rights";
-import { Act } from "@/parts/Act";
 import { Answer } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { Files } from "./Files";
 import { Limits } from "./Limits";
+import { useOpen } from "./ListAndDetail";
 import { Members } from "./Members";
 import { projectOf } from "./queries";
 import { SaveProject, useSaveProject } from "./useSaveProject";
+import "@/editor/editor.css";
 
 /** One project: the parameters and files that its workflows share, its members, what it may use, and its end. */
-export function Project({ name, onGone }: { name: string; onGone: () => void }) {
+export function Project({ name }: { name: string }) {
   const { t } = useTranslation("settings");
   const whyNot = useWhyNot("ADMIN");
-  const [isDeleting, setIsDeleting] = useState(false);
+  const open = useOpen("projects");
   const path = { name };
   const found = useQuery(projectOf(name));
-  const done = useDone("projects");
-  const remove = useMutation({
-    mutationFn: () => api.DELETE("/api/v1/projects/{name}", { params: { path } }),
-    onSuccess: async () => {
-      onGone();
-      await done("");
-    },
-  });
   return (
     <Answer of={found}>
       {(project) => (
@@ -49,24 +46,17 @@ export function Project({ name, onGone }: { name: string; onGone: () => void }) 
           <Panel title={t("deleteProject")}>
             <div className="pad form-end">
               <span className="soft">{t("deleteProjectHelp")}</span>
-              <Act
-                variant="default"
-                why={whyNot ?? (project.workflows > 0 ? t("hasWorkflows", { count: project.workflows }) : null)}
-                onClick={() => setIsDeleting(true)}
-                word={t("delete")}
-              />
+              <ChangeOrDelete
+                name={name}
+                whyNot={whyNot ?? (project.workflows > 0 ? t("hasWorkflows", { count: project.workflows }) : null)}
+                remove={() => api.DELETE("/api/v1/projects/{name}", { params: { path } })}
+                onGone={() => open(null)}
+                touches={["projects"]}
+              >
+                <p>{t("deleteProjectHelp")}</p>
+              </ChangeOrDelete>
             </div>
           </Panel>
-          {isDeleting && (
-            <Confirm
-              title={t("deleteNamed", { name })}
-              verb={t("delete")}
-              sending={remove}
-              onClose={() => setIsDeleting(false)}
-            >
-              <p>{t("deleteProjectHelp")}</p>
-            </Confirm>
-          )}
         </>
       )}
     </Answer>
@@ -100,30 +90,39 @@ function SharedParams({ project }: { project: Schemas["ProjectPageAnswer"] }) {
   );
 }
 
-const FIELD = plainField("defaults", "yaml");
-
-/** The fields that the tasks of a project get as their files are saved. */
+/** The fields that the tasks of a project get as their files are saved: the form of a workflow's own defaults. */
 function Defaults({ project }: { project: Schemas["ProjectPageAnswer"] }) {
   const { t } = useTranslation("settings");
   const { save, whyNot } = useSaveProject(project);
-  const [given, setGiven] = useState<unknown>(Object.keys(project.defaults).length > 0 ? project.defaults : undefined);
-  const wanted = asObject(given);
-  const without = Object.keys(project.defaults).filter((name) => !(name in wanted));
+  const { name, defaults } = project;
+  const [text, setText] = useState(() => stringify({ name, project: name, tasks: [], defaults }));
+  const { graph } = useMemo(() => read(text), [text]);
+  const schema = useQuery(workflowSchema);
+  const known = useKnown();
+  const field = fieldsOf(schema.data).find((each) => each.name === "defaults");
+  const wanted = asObject(graph?.fields.defaults);
+  const without = Object.keys(defaults).filter((each) => !(each in wanted));
   const onSave = () => save.mutate({ defaults: wanted, without_defaults: without });
-  const isNoMap = given !== undefined && !isObject(given);
-  const isSame = isNoMap || JSON.stringify(wanted) === JSON.stringify(project.defaults);
+  const isSame = JSON.stringify(wanted) === JSON.stringify(defaults);
   return (
     <Panel title={t("defaults")} end={<SaveProject {...{ save, whyNot, isSame, onSave }} variant="default" />}>
       <div className="form pad">
         <p className="mute">{t("defaultsHelp")}</p>
-        <FieldInput
-          field={FIELD}
-          value={given}
-          isFixed={whyNot !== null || save.isPending}
-          error={isNoMap ? t("defaultsForm") : faultAt(save.error, "defaults")}
-          onChange={setGiven}
-        />
-        <Refusal error={faultBeside(save.error, "defaults")} />
+        {graph && field && (
+          <SchemaField
+            field={field}
+            path={["defaults"]}
+            value={graph.fields.defaults}
+            values={graph.fields}
+            scope={{
+              ...{ type: "", task: null, graph, known, isFixed: whyNot !== null || save.isPending },
+              set: (path, value) => setText((before) => setField(before, null, path, value)),
+              rename: () => false,
+            }}
+            isBare
+          />
+        )}
+        <Refusal error={save.error} />
       </div>
     </Panel>
   );

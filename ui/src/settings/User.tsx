@@ -1,21 +1,26 @@
-import { useMutation } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, match, ROOT, type Schemas } from "@/api/client";
+import { asked } from "@/api/reads";
 import { ShownOnce } from "@/forms/ShownOnce";
 import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
-import { Act, SmallAct } from "@/parts/Act";
+import { SmallAct } from "@/parts/Act";
+import { Answer } from "@/parts/Answer";
+import { Facts } from "@/parts/Facts";
 import { sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
+import { Moment } from "@/parts/Time";
 import { END_TOKENS, EndTokens } from "./EndTokens";
+import { projectNames } from "./queries";
+import { Roles } from "./Roles";
 import { Sessions } from "./Sessions";
 import { Tokens } from "./Tokens";
 import { ValueForm } from "./ValueForm";
 
-/** One account: enabled or not, administrator or not, how it gets in, where it is logged in. */
-export function User({ user, projects }: { user: Schemas["UserAnswer"]; projects: string[] }) {
+/** One account: enabled or not, administrator or not, how it gets in, its roles, where it is logged in. */
+export function User({ user }: { user: Schemas["UserAnswer"] }) {
   const { t } = useTranslation("settings");
   const whyNot = useWhyNot("ADMIN");
   const done = useDone("users", "sessions", "tokens");
@@ -57,25 +62,25 @@ export function User({ user, projects }: { user: Schemas["UserAnswer"]; projects
               onClick={() => change.mutate({ disabled: !isDisabled })}
               word={t(isDisabled ? "enable" : "disable")}
             />
-            <Act size="xs" loading={link.isPending} why={whyNot} onClick={() => link.mutate()} word={t("loginLink")} />
+            <SmallAct loading={link.isPending} why={whyNot} onClick={() => link.mutate()} word={t("loginLink")} />
           </>
         }
       >
         <div className="form pad">
+          <Facts
+            className="facts"
+            of={[
+              [t("rights"), t(user.is_admin ? "administrator" : "byRoles")],
+              [t("state"), t(isDisabled ? "disabled" : user.has_password ? "enabled" : "noPasswordYet")],
+              [t("created"), <Moment key="created" at={user.created_at} />],
+            ]}
+          />
           {link.data && (
             <ShownOnce
               text={new URL(`${ROOT}login?link=${link.data.secret}`, location.href).href}
               what={t("linkOnce", { name: user.name, minutes: Math.round(link.data.lives_s / 60) })}
             />
           )}
-          <p className="soft">
-            {t("rolesWhere")}{" "}
-            {projects.map((project) => (
-              <Link key={project} to="/settings/$section" params={{ section: "projects" }} search={{ project }}>
-                {project}{" "}
-              </Link>
-            ))}
-          </p>
           <ValueForm
             label={t("newPassword")}
             verb={t("setPassword")}
@@ -91,8 +96,33 @@ export function User({ user, projects }: { user: Schemas["UserAnswer"]; projects
           </ValueForm>
         </div>
       </Panel>
+      <UserRoles user={user} />
       <Sessions account={user.id} />
       <Tokens account={user.id} />
     </>
+  );
+}
+
+/** The projects in which an account has a role. */
+function UserRoles({ user: { id, name, is_admin } }: { user: Schemas["UserAnswer"] }) {
+  const { t } = useTranslation("settings");
+  const whyNot = useWhyNot("ADMIN");
+  const projects = useQuery(projectNames);
+  const found = useQuery(asked(["users", id], () => api.GET("/api/v1/users/{id}", { params: { path: { id } } })));
+  return (
+    <Answer of={found}>
+      {({ roles }) => (
+        <Roles
+          title={t("roles")}
+          by="project"
+          rows={Object.entries(roles).map(([key, role]) => ({ key, role }))}
+          memberOf={(project) => ({ project, name })}
+          whyNot={whyNot}
+          empty={t(is_admin ? "needsNoRole" : "noRoles")}
+          label={t("projectOfRole")}
+          choices={projects.data ?? []}
+        />
+      )}
+    </Answer>
   );
 }

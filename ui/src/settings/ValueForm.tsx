@@ -1,4 +1,4 @@
-import { PasswordInput, TextInput } from "@mantine/core";
+import { Autocomplete, PasswordInput } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { faultAt, faultBeside } from "@/forms/faults";
@@ -12,7 +12,9 @@ interface Props {
   value: string;
   onValue: (value: string) => void;
   /** The field of the request that the value is, for what is wrong with it. */
-  field: "name" | "password";
+  field: "name" | "project" | "password";
+  /** What may be chosen in it; something else can be typed too. */
+  choices?: string[] | undefined;
   /** Why it cannot be sent: without the right, or without a value. */
   whyNot: string | null;
   whyEmpty: string;
@@ -23,14 +25,13 @@ interface Props {
 }
 
 /** One value to give, in one line below what is there: a new name, a member, a password. */
-export function ValueForm({ label, verb, value, onValue, field, request, onSubmit, children, ...why }: Props) {
+export function ValueForm({ label, verb, value, onValue, field, choices, request, onSubmit, ...props }: Props) {
   const { t } = useTranslation("settings");
   const given = {
     "aria-label": label,
     placeholder: label,
     value,
     error: faultAt(request.error, field),
-    onChange: (event: { currentTarget: HTMLInputElement }) => onValue(event.currentTarget.value),
   };
   return (
     <>
@@ -41,12 +42,17 @@ export function ValueForm({ label, verb, value, onValue, field, request, onSubmi
             autoComplete="new-password"
             visibilityToggleButtonProps={{ "aria-label": t("show") }}
             {...given}
+            onChange={(event) => onValue(event.currentTarget.value)}
           />
         ) : (
-          <TextInput {...given} />
+          <Autocomplete {...given} data={choices ?? []} onChange={onValue} />
         )}
-        {children}
-        <Submit isPending={request.isPending} why={why.whyNot ?? (value === "" ? why.whyEmpty : null)} word={verb} />
+        {props.children}
+        <Submit
+          isPending={request.isPending}
+          why={props.whyNot ?? (value === "" ? props.whyEmpty : null)}
+          word={verb}
+        />
       </form>
       <Refusal error={faultBeside(request.error, field)} />
     </>

@@ -32,7 +32,6 @@ export function GraphDiff({ older, newer }: { older: string; newer: string }) {
       places,
       problems: [],
       inMaster: new Set(),
-      selected: new Set(),
       isFixed: true,
       words,
       changes: both.found.tasks,

@@ -1,9 +1,8 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
-import { Act } from "@/parts/Act";
-import { Answer, Failure } from "@/parts/Answer";
-import { Dialog } from "@/parts/Dialog";
+import { FormDialog } from "@/forms/FormDialog";
+import { Answer } from "@/parts/Answer";
 import { originOf } from "./origin";
 import { type DraftOf, isClash, type Saved } from "./useDraft";
 
@@ -20,7 +19,7 @@ interface Props {
 
 /** What publishing would change, before it does: the draft is saved, compared, then published. */
 export function PublishDialog({ project, name, text, draft, onClose, onPublished, onClash }: Props) {
-  const { t } = useTranslation("workflow");
+  const { t } = useTranslation(["workflow", "parts"]);
   const path = { project, name };
   const { head, published = "" } = draft.source.data ?? {};
   const from = head ? originOf(published, head.version) : null;
@@ -40,26 +39,21 @@ export function PublishDialog({ project, name, text, draft, onClose, onPublished
   const next = (head?.version ?? 0) + 1;
   const isSame = compared.data !== undefined && compared.data.diff.length === 0;
   return (
-    <Dialog
-      onClose={onClose}
+    <FormDialog
       title={head ? t("publishTitle", { name, version: next }) : t("publishNew", { name })}
       size="xl"
+      verb={t("publish")}
+      why={compared.data === undefined ? (compared.error?.message ?? t("parts:loading")) : null}
+      sending={{ ...act, error: isClash(act.error) ? null : act.error }}
+      isFirst
+      onClose={onClose}
     >
-      <div className="dialog">
-        <Answer of={compared} lines={6}>
-          {(found) => (isSame ? <p>{t("noChange")}</p> : <DiffLines lines={found.diff} label={t("yourChanges")} />)}
-        </Answer>
-        {from && <p className="problem">{t("publishBeside", { origin: from.origin })}</p>}
-        <p className="mute">{t("publishMeans")}</p>
-        {act.error !== null && !isClash(act.error) && <Failure error={act.error} />}
-        <div className="dialog-end">
-          <Act variant="default" onClick={onClose} word={t("cancel")} />
-          {compared.data !== undefined && (
-            <Act loading={act.isPending} onClick={() => act.mutate()} word={t("publish")} />
-          )}
-        </div>
-      </div>
-    </Dialog>
+      <Answer of={compared} lines={6}>
+        {(found) => (isSame ? <p>{t("noChange")}</p> : <DiffLines lines={found.diff} label={t("yourChanges")} />)}
+      </Answer>
+      {from && <p className="problem">{t("publishBeside", { origin: from.origin })}</p>}
+      <p className="mute">{t("publishMeans")}</p>
+    </FormDialog>
   );
 }
 

@@ -92,7 +92,8 @@ function fits({ kind, hasShort }: Field, value: unknown): boolean {
 /** What a new value begins with: all that it must have, empty. */
 export function blankOf(field: Field): unknown {
   if (field.kind === "rows") return [blankPart(field.fields)];
-  if (field.kind === "part") return blankPart(field.fields);
+  if (field.kind === "part")
+    return field.hasShort && !field.fields.some((each) => each.isRequired) ? "" : blankPart(field.fields);
   if (field.kind === "texts") return [];
   return field.kind === "map" ? {} : (field.choices[0] ?? "");
 }

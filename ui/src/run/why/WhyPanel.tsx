@@ -183,7 +183,7 @@ function Deeds({ task }: { task: TaskView }) {
         <Link
           to="/workflows/$project/$name"
           params={{ project: run.project, name: run.workflow }}
-          search={{ task: task.name }}
+          search={{ select: [`task:${task.name}`] }}
         >
           {t("openDefinition")}
         </Link>
