@@ -44,7 +44,7 @@ _OF_PROJECT = Sql("""
     FROM project_member m JOIN account a ON a.id = m.account_id
     WHERE m.project = :project ORDER BY lower(a.name)
 """)
-_OF_ACCOUNT = text("""
+_OF_ACCOUNT = Sql("""
     SELECT project, role FROM project_member WHERE account_id = :account ORDER BY project   -- index: its primary key
 """)
 # Locks the rows, so that of two that remove the last two owners one sees the other.
