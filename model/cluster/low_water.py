@@ -23,7 +23,9 @@ REST_S = 60.0
 LONG_S = 0.1
 """A look that takes longer has walked over many entries of deleted rows, or the machine is busy."""
 PAUSE = 10
-"""A long walk is followed by a pause of this many times its duration."""
+"""A long walk is followed by a pause of this many times its duration,"""
+PAUSE_S_MAX = 10.0
+"""but of no more than this: a server that hung looks like a long walk, and nobody may have announced what waits."""
 ALL_EVERY_S = 30.0
 """How often a look searches from the first ids, though it has marks."""
 UNFOUND_EVERY_S = 1.0
@@ -56,7 +58,7 @@ class Walks:
     def took(self, took_s: float, now_s: float, *, of_all: bool = True) -> None:
         """One took so long, and ended now."""
         is_long = took_s > LONG_S
-        self._next_s = now_s + PAUSE * took_s if is_long else now_s
+        self._next_s = now_s + min(PAUSE * took_s, PAUSE_S_MAX) if is_long else now_s
         if of_all:
             self.are_long, self._all_s = is_long, max(now_s + ALL_EVERY_S, self._next_s)
 

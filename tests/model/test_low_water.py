@@ -12,6 +12,7 @@ from model.cluster.low_water import (
     GRACE_S,
     LONG_S,
     PAUSE,
+    PAUSE_S_MAX,
     REST_S,
     UNFOUND_EVERY_S,
     Horizon,
@@ -43,13 +44,20 @@ def test_long_walks_take_a_bounded_share_of_the_time() -> None:
     walks, now_s, walked_s = Walks(), 0.0, 0.0
     while now_s < 1_000:
         if walks.are_due(now_s):
-            now_s += 3.0
-            walked_s += 3.0
-            walks.took(3.0, now_s)
+            now_s += 0.9
+            walked_s += 0.9
+            walks.took(0.9, now_s)
             assert walks.are_long
         else:
             now_s += 1.0
     assert walked_s / now_s < 1.2 / PAUSE
+
+
+def test_a_server_that_hung_holds_up_no_look_for_longer_than_a_few_seconds() -> None:
+    walks = Walks()
+    walks.took(60.0, now_s=100.0)
+    assert not walks.are_due(100.0 + PAUSE_S_MAX - 1)
+    assert walks.are_due(100.0 + PAUSE_S_MAX)
 
 
 def test_all_is_searched_now_and_then_and_while_masters_come_and_go() -> None:
@@ -77,7 +85,7 @@ def test_all_walks_are_made_after_masters_came_or_went() -> None:
     walks.took(3.0, now_s=0.0)
     assert not walks.are_due(1.0)
     walks.rest(2.0)
-    walks.took(10.0, now_s=12.0)
+    walks.took(10.0, now_s=REST_S)
     assert walks.are_due(1.0 + REST_S)
     assert not walks.are_due(2.0 + REST_S)
 
