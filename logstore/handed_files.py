@@ -27,7 +27,7 @@ def put(store: LogStore, advanced: Advanced, key: str, fd: int) -> tuple[int, st
 
 
 def fetch(store: LogStore, advanced: Advanced, file: HandedFile, fd: int) -> None:
-    """Write it into an open file. Raises `Refused` if it is not there any more as it was, `Unavailable`, `OSError`."""
+    """Write it into an open file. Raises `Refused` if it is no longer there as it was, `Unavailable`, `OSError`."""
     digest, done = hashlib.sha256(), 0
     where = f"{file.said}, {file.key} in the log store {store.place},"
     cure = f'run "{file.task}" again'

@@ -49,7 +49,7 @@ class HandedFiles:
         with them, in their order. A dry run gets the paths alone.
 
         Raises:
-            Refused: a file is not there any more as it was handed on.
+            Refused: a file is no longer there as it was handed on.
             Unavailable: the log store cannot be read now.
             OSError: a file cannot be written.
         """
