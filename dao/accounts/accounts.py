@@ -121,7 +121,7 @@ async def credentials(connection: AsyncConnection, name: str) -> Credentials | N
 
 async def page(connection: AsyncConnection, after: AccountId | None, limit: int) -> Sequence[Account]:
     """The `limit` accounts after this one, by id."""
-    return [Account(*row) for row in (await connection.execute(_PAGE, {"after": after or 0, "limit": limit})).all()]
+    return [Account(*row) for row in await connection.execute(_PAGE, {"after": after or 0, "limit": limit})]
 
 
 async def change(

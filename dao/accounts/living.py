@@ -47,7 +47,7 @@ async def living(
     """Those of these sessions and tokens that live. It does not count as a use of them."""
     values = {"sessions": list(sessions), "tokens": list(tokens), "idle": IDLE_MAX}
     found = []
-    for row in (await connection.execute(_LIVING, values)).all():
+    for row in await connection.execute(_LIVING, values):
         roles = {project: Role(role) for project, role in (row.roles or {}).items()}
         scopes = None if row.scopes is None else frozenset(Scope(each) for each in row.scopes if each in set(Scope))
         projects = None if row.projects is None else frozenset(row.projects)

@@ -104,8 +104,7 @@ async def of_project(connection: AsyncConnection, project: str) -> Sequence[Memb
 
 async def held(connection: AsyncConnection, project: str) -> dict[AccountId, Role]:
     """The members of a project; those rows stay so until the transaction ends."""
-    rows = (await connection.execute(_HOLD, {"project": project})).all()
-    return {AccountId(account): Role(role) for account, role in rows}
+    return {AccountId(account): Role(role) for account, role in await connection.execute(_HOLD, {"project": project})}
 
 
 async def put(connection: AsyncConnection, account: AccountId, project: str, role: Role) -> None:

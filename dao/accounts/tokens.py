@@ -116,7 +116,7 @@ async def find(connection: AsyncConnection, wanted: Mapping[bytes, str]) -> dict
     Missing are those that are unknown, expired, revoked, or of a disabled account.
     """
     values = {"secret_hashes": list(wanted), "addresses": list(wanted.values()), "every": SEEN_EVERY}
-    return {bytes(row.secret_hash): _found(row) for row in (await connection.execute(_FIND, values)).all()}
+    return {bytes(row.secret_hash): _found(row) for row in await connection.execute(_FIND, values)}
 
 
 async def of_account(
@@ -124,7 +124,7 @@ async def of_account(
 ) -> Sequence[TokenRow]:
     """The last `limit` tokens of an account, or those before one of them, newest first, with those that ended."""
     values = {"account": account, "limit": limit, "before": before or 2**63 - 1}
-    return [_token(row) for row in (await connection.execute(_OF_ACCOUNT, values)).all()]
+    return [_token(row) for row in await connection.execute(_OF_ACCOUNT, values)]
 
 
 async def revoke(connection: AsyncConnection, account: AccountId, token: TokenId) -> TokenRow | None:

@@ -109,6 +109,6 @@ async def find(connection: AsyncConnection, id_: int) -> tuple[AlertRow, Mapping
 async def deliveries(connection: AsyncConnection, alerts: Sequence[int]) -> dict[int, list[Delivery]]:
     """What became of these alerts: of each its channels, by name."""
     found: dict[int, list[Delivery]] = {}
-    for alert, *fields in (await connection.execute(_DELIVERIES, {"alerts": list(alerts)})).all():
+    for alert, *fields in await connection.execute(_DELIVERIES, {"alerts": list(alerts)}):
         found.setdefault(alert, []).append(Delivery(*fields))
     return found

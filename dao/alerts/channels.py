@@ -78,7 +78,7 @@ _RESEAL = Sql("UPDATE alert_channel SET url = :data, key_id = :key_id WHERE name
 
 
 async def all_channels(connection: AsyncConnection) -> list[Channel]:
-    return [Channel(*row) for row in (await connection.execute(_READ, {"name": None})).all()]
+    return [Channel(*row) for row in await connection.execute(_READ, {"name": None})]
 
 
 async def channel_named(connection: AsyncConnection, name: str) -> Channel:
@@ -143,5 +143,5 @@ async def not_found(connection: AsyncConnection, name: str) -> NotFound:
     """That there is no such channel, with the name that is near."""
     if "://" in name:  # it may contain a password
         return NotFound("there is no channel with a URL as its name; `shoal alert channels` lists those there are")
-    known = [each for (each,) in (await connection.execute(_NAMES)).all()]
+    known = [each for (each,) in await connection.execute(_NAMES)]
     return NotFound(f'there is no channel "{name[:200]}"; {cure_of(name, known, "there is none yet")}')

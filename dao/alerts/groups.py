@@ -40,7 +40,7 @@ _DELETE = Sql("DELETE FROM alert_group WHERE id = :id")
 
 
 async def all_groups(connection: AsyncConnection) -> list[Group]:
-    return [Group(*row) for row in (await connection.execute(_READ, {"name": None})).all()]
+    return [Group(*row) for row in await connection.execute(_READ, {"name": None})]
 
 
 async def group_named(connection: AsyncConnection, name: str) -> Group:
@@ -59,7 +59,7 @@ async def hold(connection: AsyncConnection, name: str) -> Group | None:
 
 async def put(connection: AsyncConnection, name: str, description: str, of: Sequence[str], by: str) -> None:
     """Save or replace a group. Raises `NotFound` if one of its channels is not there."""
-    found = {each for (each,) in (await connection.execute(_FOUND, {"channels": list(of)})).all()}
+    found = {each for (each,) in await connection.execute(_FOUND, {"channels": list(of)})}
     for each in of:
         if each not in found:
             raise await channels.not_found(connection, each)
@@ -77,5 +77,5 @@ async def delete(connection: AsyncConnection, group: Group) -> None:
 
 async def not_found(connection: AsyncConnection, name: str) -> NotFound:
     """That there is no such group, with the name that is near."""
-    known = [each for (each,) in (await connection.execute(_NAMES)).all()]
+    known = [each for (each,) in await connection.execute(_NAMES)]
     return NotFound(f'there is no alert group "{name[:200]}"; {cure_of(name, known, "there is none yet")}')

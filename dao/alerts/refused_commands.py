@@ -54,4 +54,4 @@ _TAKE = Sql("""
 
 async def take(connection: FencedTransaction, limit: int) -> list[RefusedCommands]:
     """Take up to `limit` refused commands, in order: they are not taken again."""
-    return [RefusedCommands(*row) for row in (await connection.execute(_TAKE, {"limit": limit})).all()]
+    return [RefusedCommands(*row) for row in await connection.execute(_TAKE, {"limit": limit})]

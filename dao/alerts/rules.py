@@ -190,7 +190,7 @@ async def now(connection: AsyncConnection) -> datetime:
 
 
 async def enabled(connection: AsyncConnection) -> list[StoredRule]:
-    return [StoredRule(*row) for row in (await connection.execute(_ENABLED)).all()]
+    return [StoredRule(*row) for row in await connection.execute(_ENABLED)]
 
 
 async def codes_of(
@@ -198,8 +198,7 @@ async def codes_of(
 ) -> dict[tuple[str, str], WorkflowCode]:
     """The codes of workflows by project and name; those that do not exist are missing."""
     values = {"projects": [project for project, _ in names], "names": [name for _, name in names]}
-    rows = (await connection.execute(_NAMED, values)).all()
-    return {(project, name): WorkflowCode(code) for project, name, code in rows}
+    return {(project, name): WorkflowCode(code) for project, name, code in await connection.execute(_NAMED, values)}
 
 
 async def set_problem(connection: FencedTransaction, rule: StoredRule, problem: str | None) -> None:
@@ -215,7 +214,7 @@ async def note_ends(connection: FencedTransaction, ids: Sequence[WorkflowInstanc
 
 async def consume_ends(connection: FencedTransaction, limit: int) -> list[EndedRun]:
     """Take up to `limit` ends of runs, in order: no rule is applied to them again."""
-    return [EndedRun(*row) for row in (await connection.execute(_CONSUME, {"limit": limit})).all()]
+    return [EndedRun(*row) for row in await connection.execute(_CONSUME, {"limit": limit})]
 
 
 async def failures(
@@ -245,7 +244,7 @@ async def long_runs(connection: AsyncConnection, rules: Sequence[LongRule], limi
         "than_s": [float(each.than_s) for each in rules],
         "limit": limit,
     }
-    return [LongRun(*row) for row in (await connection.execute(_LONG, values)).all()]
+    return [LongRun(*row) for row in await connection.execute(_LONG, values)]
 
 
 async def deadlines(connection: AsyncConnection, rules: Collection[int]) -> dict[tuple[int, WorkflowCode], datetime]:
@@ -274,4 +273,4 @@ async def met(connection: AsyncConnection, expected: Sequence[Expected]) -> set[
         "deadlines": [each.deadline for each in expected],
         "succeeded": [each.succeeded for each in expected],
     }
-    return {rule for (rule,) in (await connection.execute(_MET, values)).all()}
+    return {rule for (rule,) in await connection.execute(_MET, values)}

@@ -49,7 +49,7 @@ async def page(
         "after_project": after[0] if after else None,
         "after_name": after[1] if after else None,
     }
-    return [SavedRule(*row) for row in (await connection.execute(_PAGE, values)).all()]
+    return [SavedRule(*row) for row in await connection.execute(_PAGE, values)]
 
 
 async def hold(connection: AsyncConnection, project: str, name: str) -> SavedRule | None:

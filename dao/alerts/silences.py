@@ -57,7 +57,7 @@ async def some(
 ) -> list[Silence]:
     """Up to `limit` silences, newest first: those of these projects (None = all) and of the whole cluster."""
     values = {"has_all": visible is None, "visible": list(visible or ()), "has_past": has_past, "limit": limit}
-    return [Silence(*row) for row in (await connection.execute(_LIST, values)).all()]
+    return [Silence(*row) for row in await connection.execute(_LIST, values)]
 
 
 async def find(connection: AsyncConnection, id_: int) -> Silence:

@@ -85,4 +85,4 @@ class Unheard:
 
 async def unheard_of(connection: AsyncConnection, run: WorkflowInstanceId) -> list[Unheard]:
     """The alert groups to which something of this run was reported, and that reach nobody."""
-    return [Unheard(*row) for row in (await connection.execute(_OF_RUN, {"run": run})).all()]
+    return [Unheard(*row) for row in await connection.execute(_OF_RUN, {"run": run})]

@@ -75,14 +75,12 @@ async def end(connection: AsyncConnection, kind: NodeKind, name: str) -> bool:
 
 async def every(connection: AsyncConnection) -> list[NamedDrain]:
     """All drains, by kind and name."""
-    rows = (await connection.execute(_ALL)).all()
-    return [NamedDrain(NodeKind(kind), name, Drain(*drain)) for kind, name, *drain in rows]
+    return [NamedDrain(NodeKind(kind), name, Drain(*drain)) for kind, name, *drain in await connection.execute(_ALL)]
 
 
 async def known(connection: AsyncConnection, kind: NodeKind, asked: str) -> list[KnownNode]:
     """The names of nodes that have, or had within the last weeks, this name or this address."""
-    rows = (await connection.execute(_KNOWN, {"kind": kind, "asked": asked})).all()
-    return [KnownNode(*row) for row in rows]
+    return [KnownNode(*row) for row in await connection.execute(_KNOWN, {"kind": kind, "asked": asked})]
 
 
 async def delete_unused(connection: FencedTransaction, kept: timedelta) -> int:

@@ -260,7 +260,7 @@ async def beat(connection: AsyncConnection, me: Me, beat_no: int, *, unanswered:
 
 async def living(connection: AsyncConnection) -> list[NodeRow]:
     """All nodes that are ALIVE or LEAVING, by epoch."""
-    return [node_row(row) for row in (await connection.execute(_READ_LIVING)).all()]
+    return [node_row(row) for row in await connection.execute(_READ_LIVING)]
 
 
 async def set_alive(connection: AsyncConnection, me: Me) -> None:

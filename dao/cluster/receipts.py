@@ -113,7 +113,7 @@ async def end_of(connection: AsyncConnection, epoch: Epoch) -> GoneMaster:
 async def taken_by(connection: AsyncConnection, epoch: Epoch, since: datetime) -> list[TakenBy]:
     """Which masters got runs of this one by failovers from `since` on, and how many."""
     values = {"epoch": epoch, "since": since, "read": READ_MAX}
-    return [TakenBy(Epoch(master), *rest) for master, *rest in (await connection.execute(_BY_WHOM, values)).all()]
+    return [TakenBy(Epoch(master), *rest) for master, *rest in await connection.execute(_BY_WHOM, values)]
 
 
 async def left_over(connection: AsyncConnection, epoch: Epoch, since: datetime) -> tuple[LeftOver, bool]:

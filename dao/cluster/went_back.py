@@ -224,7 +224,7 @@ async def why_given_again(
 async def gone(connection: AsyncConnection, attempts: Sequence[TaskInstanceId]) -> list[TaskInstanceId]:
     """Those that a restore took away, of attempts that have logs."""
     values = {"attempts": list(attempts), "step": ID_STEP}
-    return [TaskInstanceId(id_) for (id_,) in (await connection.execute(_GONE, values)).all()]
+    return [TaskInstanceId(id_) for (id_,) in await connection.execute(_GONE, values)]
 
 
 async def record(connection: AsyncConnection, me: Me, why: str, known: Known) -> Known:
@@ -241,7 +241,7 @@ async def record(connection: AsyncConnection, me: Me, why: str, known: Known) ->
 
 async def notices(connection: AsyncConnection) -> list[Notice]:
     """What nodes found, in the order in which they did; none if the database did not go back, as far as they know."""
-    return [Notice(*row) for row in (await connection.execute(_NOTICES)).all()]
+    return [Notice(*row) for row in await connection.execute(_NOTICES)]
 
 
 async def begin_anew(connection: FencedTransaction) -> None:

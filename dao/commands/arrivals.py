@@ -92,7 +92,7 @@ async def lately(
     `visible`: only those of these projects, of the first `READ_MAX` of each; None = all.
     """
     values = {"since": since, **_seen(limit, visible)}
-    return [Arrival(*row) for row in (await connection.execute(_LATELY, values)).all()]
+    return [Arrival(*row) for row in await connection.execute(_LATELY, values)]
 
 
 async def between(
@@ -100,7 +100,7 @@ async def between(
 ) -> list[Arrival]:
     """The first commands that came between these times, by id. `visible` as in `lately`."""
     values = {"since": since, "until": until, **_seen(limit, visible)}
-    return [Arrival(*row) for row in (await connection.execute(_BETWEEN, values)).all()][:limit]
+    return [Arrival(*row) for row in await connection.execute(_BETWEEN, values)][:limit]
 
 
 def _seen(limit: int, visible: Collection[str] | None) -> dict[str, object]:

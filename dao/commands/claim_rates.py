@@ -32,4 +32,4 @@ _RECENT = Sql("""
 async def recent(connection: AsyncConnection, within: timedelta) -> list[Claims]:
     """The claims of each master within this time, until now."""
     values = {"within": within, "read_max": READ_MAX}
-    return [Claims(*row) for row in (await connection.execute(_RECENT, values)).all()]
+    return [Claims(*row) for row in await connection.execute(_RECENT, values)]

@@ -241,7 +241,7 @@ async def insert(connection: AsyncConnection, new: NewCommand) -> CommandId:
 
 async def insert_many(connection: AsyncConnection, new: Sequence[NewCommand]) -> list[CommandId]:
     """Insert all of these commands by one statement, and return their ids in the same order."""
-    return [CommandId(id_) for (id_,) in (await connection.execute(_INSERT, _NEW.values(new))).all()]
+    return [CommandId(id_) for (id_,) in await connection.execute(_INSERT, _NEW.values(new))]
 
 
 async def claim(
@@ -258,7 +258,7 @@ async def claim(
         "id_step": id_step,
         "without": list(without),
     }
-    return [CommandRow(*row) for row in (await connection.execute(_CLAIM, values)).all()]
+    return [CommandRow(*row) for row in await connection.execute(_CLAIM, values)]
 
 
 async def claim_urgent(
@@ -278,7 +278,7 @@ async def claim_urgent(
         "id_step": id_step,
         "without": list(without),
     }
-    return [CommandRow(*row) for row in (await connection.execute(_CLAIM_URGENT, values)).all()]
+    return [CommandRow(*row) for row in await connection.execute(_CLAIM_URGENT, values)]
 
 
 async def steal(
@@ -286,12 +286,12 @@ async def steal(
 ) -> list[CommandRow]:
     """Take up to `limit` commands of any slot that have waited too long, oldest first, without those in `without`."""
     values = {"age": older_than, "limit": limit, "without": list(without)}
-    return [CommandRow(*row) for row in (await connection.execute(_STEAL, values)).all()]
+    return [CommandRow(*row) for row in await connection.execute(_STEAL, values)]
 
 
 async def take(connection: FencedTransaction, ids: Sequence[CommandId]) -> list[CommandRow]:
     """Take these commands out of the table, except those that are gone or locked by others."""
-    return [CommandRow(*row) for row in (await connection.execute(_TAKE, {"ids": list(ids)})).all()]
+    return [CommandRow(*row) for row in await connection.execute(_TAKE, {"ids": list(ids)})]
 
 
 async def record(connection: FencedTransaction, outcomes: Sequence[Outcome], master: Epoch, slot: Slot | None) -> None:

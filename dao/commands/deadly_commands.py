@@ -116,8 +116,7 @@ async def try_next(
         "limit": 2 * SUSPECTS_MAX,
         "without": list(without),
     }
-    rows = (await connection.execute(_TRY, values)).all()
-    return [Suspect(CommandId(id_), deaths) for id_, deaths in rows]
+    return [Suspect(CommandId(id_), deaths) for id_, deaths in await connection.execute(_TRY, values)]
 
 
 async def give_back(connection: FencedTransaction, ids: Sequence[CommandId], master: Epoch) -> None:

@@ -104,7 +104,7 @@ async def insert_commands(
 async def read_tally(connection: AsyncConnection) -> Tally:
     """Count, in one statement, so that the numbers are consistent."""
     found: dict[str, dict[str, int]] = {"waiting": {}, "handled": {}, "owned": {}, "runs": {}, "tasks": {}}
-    for what, which, number in (await connection.execute(_TALLY)).all():
+    for what, which, number in await connection.execute(_TALLY):
         found[what][which] = number
     return Tally(
         found["waiting"][""],

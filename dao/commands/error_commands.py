@@ -103,7 +103,7 @@ async def error_commands(
     """
     seen = None if visible is None else list(visible)
     values = {"limit": limit, "before": before or _ID_MAX, "visible": seen, "ids": None}
-    return [ErrorCommand(*row) for row in (await connection.execute(_LIST, values)).all()]
+    return [ErrorCommand(*row) for row in await connection.execute(_LIST, values)]
 
 
 async def some_error_commands(connection: AsyncConnection, ids: Collection[int]) -> list[ErrorCommand]:
@@ -144,7 +144,7 @@ async def drop_error_commands(connection: AsyncConnection, ids: Collection[Comma
 async def set_commands_aside(connection: FencedTransaction, reason: str) -> int:
     """Make error commands of the waiting ones that somebody asked for: they can be retried. Returns how many."""
     count, limit = 0, {"limit": SET_ASIDE_AT_ONCE}
-    while was_handled := dict(tuple(row) for row in (await connection.execute(_TO_SET_ASIDE, limit)).all()):
+    while was_handled := dict(tuple(row) for row in await connection.execute(_TO_SET_ASIDE, limit)):
         refused = [Outcome(row, None, reason) for row in await commands.take(connection, list(was_handled))]
         await commands.record(connection, [each for each in refused if not was_handled[each.row.id]], Epoch(0), None)
         await commands.record_errors(connection, [each for each in refused if was_handled[each.row.id]], Epoch(0))

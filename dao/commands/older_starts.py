@@ -58,8 +58,7 @@ async def parameters_above(
     connection: AsyncConnection, runs: Collection[WorkflowInstanceId]
 ) -> dict[WorkflowInstanceId, str | None]:
     """The parameters of these runs, which the starts of their children inherit."""
-    rows = (await connection.execute(_ABOVE, {"runs": list(runs)})).all()
-    return {WorkflowInstanceId(run): params for run, params in rows}
+    return {WorkflowInstanceId(run): params for run, params in await connection.execute(_ABOVE, {"runs": list(runs)})}
 
 
 async def first_older(
@@ -73,7 +72,7 @@ async def first_older(
 async def backlogs(connection: AsyncConnection, least: Mapping[WorkflowCode, int]) -> set[WorkflowCode]:
     """The workflows of which at least so many starts, one or more, are in the command table."""
     values = {"codes": list(least), "counts": list(least.values())}
-    return {WorkflowCode(code) for (code,) in (await connection.execute(_BACKLOG, values)).all()}
+    return {WorkflowCode(code) for (code,) in await connection.execute(_BACKLOG, values)}
 
 
 async def older_starts(
@@ -82,4 +81,4 @@ async def older_starts(
     """Of each workflow up to `limit` starts that are older than this command, oldest first; with the parameters of the
     run above a child."""
     values = {"codes": list(before), "befores": list(before.values()), "limit": limit}
-    return [(CommandRow(*row[:-1]), row[-1]) for row in (await connection.execute(_OLDER, values)).all()]
+    return [(CommandRow(*row[:-1]), row[-1]) for row in await connection.execute(_OLDER, values)]

@@ -122,7 +122,7 @@ async def waiting_commands(
         "visible": None if visible is None else list(visible),
         "read": limit if visible is None else max(limit, READ_MAX),
     }
-    return [WaitingCommand(*row) for row in (await connection.execute(_WAITING, values)).all()]
+    return [WaitingCommand(*row) for row in await connection.execute(_WAITING, values)]
 
 
 async def commands_by_id(
@@ -142,13 +142,13 @@ async def commands_by_id(
 async def without_room(connection: AsyncConnection, older_than: timedelta, limit: int) -> list[WithoutRoom]:
     """The first `limit` commands that need room and have waited for longer than that; oldest first."""
     values = {"older_than": older_than, "limit": limit}
-    return [WithoutRoom(*row) for row in (await connection.execute(_WITHOUT_ROOM, values)).all()]
+    return [WithoutRoom(*row) for row in await connection.execute(_WITHOUT_ROOM, values)]
 
 
 async def waiting_by_residue(connection: AsyncConnection, total: int, id_step: int = 1) -> list[Residue]:
     """How many of the `COUNTED_MAX` oldest commands wait for each of `total` slots."""
     values = {"total": total, "id_step": id_step, "read": COUNTED_MAX}
-    return [Residue(*row) for row in (await connection.execute(_RESIDUES, values)).all()]
+    return [Residue(*row) for row in await connection.execute(_RESIDUES, values)]
 
 
 async def is_longer(connection: AsyncConnection) -> bool:
@@ -164,4 +164,4 @@ async def last_taken(connection: AsyncConnection) -> LastTaken | None:
 
 async def queue_by_group(connection: AsyncConnection) -> list[GroupQueue]:
     """The worker groups with waiting or running attempts, by name."""
-    return [GroupQueue(*row) for row in (await connection.execute(_QUEUE)).all()]
+    return [GroupQueue(*row) for row in await connection.execute(_QUEUE)]

@@ -167,7 +167,7 @@ async def to_start(
         return await heads(connection, codes)  # of children, which have the intervals of their parents
     values = {"codes": list(codes), "schedules": list(schedules), "others": list(others)}
     found = {}
-    for row in (await connection.execute(_TO_START, values)).all():
+    for row in await connection.execute(_TO_START, values):
         rules = {ScheduleId(id_): FireRule(*rule) for id_, *rule in json.loads(row.rules or "[]")}
         first = FireRule(*json.loads(row.first)) if row.first else None
         found[WorkflowCode(row.code)] = replace(_definition(row), rule=first, rules=rules)
@@ -225,7 +225,7 @@ async def page(
     values = {**vars(wanted), "limit": limit, "after": after or 0}
     values["visible"] = None if wanted.visible is None else list(wanted.visible)
     values["tags"] = json.dumps(list(wanted.tags))
-    return [_definition(row) for row in (await connection.execute(_PAGE, values)).all()]
+    return [_definition(row) for row in await connection.execute(_PAGE, values)]
 
 
 async def spec_of(connection: AsyncConnection, code: WorkflowCode, version: int) -> WorkflowSpec | Refused | None:

@@ -101,7 +101,7 @@ async def put(connection: AsyncConnection, project: str, path: str, content: byt
 async def page(connection: AsyncConnection, project: str, limit: int, *, after: str, under: str) -> list[ProjectFile]:
     """Up to `limit` files of a project by path: those after the path `after` whose paths begin with `under`."""
     values = {"project": project, "limit": limit, "after": after, "under": under}
-    return [ProjectFile(*row) for row in (await connection.execute(_PAGE, values)).all()]
+    return [ProjectFile(*row) for row in await connection.execute(_PAGE, values)]
 
 
 async def find(connection: AsyncConnection, project: str, path: str) -> tuple[ProjectFile, bytes]:
@@ -123,13 +123,12 @@ async def hashes(
 ) -> dict[str, str]:
     """The hashes of these files of a project, and of all files below these folders, by path; those that are there."""
     values = {"project": project, "paths": list(paths), "folders": list(folders)}
-    return {row.path: row.hash for row in (await connection.execute(_HASHES, values)).all()}
+    return {row.path: row.hash for row in await connection.execute(_HASHES, values)}
 
 
 async def contents(connection: AsyncConnection, wanted: Collection[str]) -> Mapping[str, bytes]:
     """The contents with these hashes; those that are there."""
-    rows = (await connection.execute(_CONTENTS, {"hashes": list(wanted)})).all()
-    return {row.hash: bytes(row.content) for row in rows}
+    return {row.hash: bytes(row.content) for row in await connection.execute(_CONTENTS, {"hashes": list(wanted)})}
 
 
 async def outdated(
@@ -137,7 +136,7 @@ async def outdated(
 ) -> Sequence[FileUser]:
     """Workflows of the project, by name, whose current version has another content of this file."""
     values = {"project": project, "path": path, "hash": content_hash, "limit": limit}
-    return [FileUser(*row) for row in (await connection.execute(_OUTDATED, values)).all()]
+    return [FileUser(*row) for row in await connection.execute(_OUTDATED, values)]
 
 
 async def delete_unnamed(connection: FencedTransaction, kept: timedelta, limit: int) -> int:

@@ -53,7 +53,7 @@ async def workflows(
 ) -> list[WorkflowName]:
     """Workflows by name; `project`: only its own, `visible`: only those of these projects."""
     values = {"prefix": prefix, "project": project, "visible": _texts(visible), "limit": limit}
-    return [WorkflowName(*row) for row in (await connection.execute(_WORKFLOWS, values)).all()]
+    return [WorkflowName(*row) for row in await connection.execute(_WORKFLOWS, values)]
 
 
 async def runs(

@@ -107,7 +107,7 @@ async def needed_by_dependents(connection: AsyncConnection) -> tuple[set[Workflo
     """The workflows that DEPENDENT tasks name: in current versions; and in runs that wait for them now, or will when
     their turn comes in a chain of a backfill. A workflow with `after_last` names itself."""
     codes = await _codes(connection)
-    named = {WorkflowCode(code) for (code,) in (await connection.execute(_DATED)).all()}
+    named = {WorkflowCode(code) for (code,) in await connection.execute(_DATED)}
     depends: dict[WorkflowCode, set[WorkflowCode]] = {}
     runs: dict[WorkflowCode, set[WorkflowCode]] = {}
     for naming in await _namings(connection, ["DEPENDENT", "SUB_PROCESS", "DYNAMIC"]):
@@ -116,10 +116,10 @@ async def needed_by_dependents(connection: AsyncConnection) -> tuple[set[Workflo
                 (runs if reference.runs else depends).setdefault(naming.code, set()).add(code)
                 named |= set() if reference.runs else {code}
     waited: set[WorkflowCode] = set()
-    for (backfilled,) in (await connection.execute(_BACKFILLED)).all():
+    for (backfilled,) in await connection.execute(_BACKFILLED):
         for each in _reached(WorkflowCode(backfilled), runs):
             waited |= depends.get(each, set())
-    for row in (await connection.execute(_WAITING)).all():
+    for row in await connection.execute(_WAITING):
         waited |= {
             code
             for each in _references(row.spec)
@@ -193,7 +193,7 @@ def _references(spec: str) -> list[Reference]:
 
 
 async def _codes(connection: AsyncConnection) -> dict[tuple[str, str], WorkflowCode]:
-    return {(row.project, row.name): WorkflowCode(row.code) for row in (await connection.execute(_NAMES)).all()}
+    return {(row.project, row.name): WorkflowCode(row.code) for row in await connection.execute(_NAMES)}
 
 
 def _code(reference: Reference, project: str, codes: Mapping[tuple[str, str], WorkflowCode]) -> WorkflowCode | None:

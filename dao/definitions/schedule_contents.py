@@ -38,7 +38,7 @@ class StoredSchedule:
 
 
 async def contents_of(connection: AsyncConnection, workflow: WorkflowCode) -> list[StoredSchedule]:
-    return [_stored(row) for row in (await connection.execute(_CONTENTS, {"workflow": workflow})).all()]
+    return [_stored(row) for row in await connection.execute(_CONTENTS, {"workflow": workflow})]
 
 
 async def change_columns(connection: AsyncConnection, id_: ScheduleId, values: Mapping[str, object]) -> None:

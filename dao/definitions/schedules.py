@@ -205,12 +205,11 @@ async def fire(connection: FencedTransaction, fires: Sequence[Fire]) -> dict[Sch
         "fire_ids": [id_ for id_, _ in times],
         "fire_times": [time for _, time in times],
     }
-    rows = (await connection.execute(_FIRE, values)).all()
-    return {ScheduleId(row.id): row.commands for row in rows}
+    return {ScheduleId(row.id): row.commands for row in await connection.execute(_FIRE, values)}
 
 
 async def of_workflow(connection: AsyncConnection, workflow: WorkflowCode) -> list[ScheduleRow]:
-    return [ScheduleRow(*row) for row in (await connection.execute(_OF_WORKFLOW, {"workflow": workflow})).all()]
+    return [ScheduleRow(*row) for row in await connection.execute(_OF_WORKFLOW, {"workflow": workflow})]
 
 
 async def find(connection: AsyncConnection, id_: ScheduleId) -> ScheduleRow:

@@ -135,4 +135,4 @@ async def _found(
     connection: AsyncConnection, statement: Sql, visible: Collection[str] | None, limit: int, **values: object
 ) -> list[Found]:
     values |= {"visible": None if visible is None else list(visible), "limit": limit}
-    return [Found(FoundKind(kind), *row) for kind, *row in (await connection.execute(statement, values)).all()]
+    return [Found(FoundKind(kind), *row) for kind, *row in await connection.execute(statement, values)]

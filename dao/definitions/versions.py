@@ -125,7 +125,7 @@ async def authorships_since(
 ) -> list[Authorship]:
     """Who saved up to `limit` versions after this one, the newest first."""
     values = {"code": code, "version": version, "limit": limit}
-    return [Authorship(*row) for row in (await connection.execute(_SINCE, values)).all()]
+    return [Authorship(*row) for row in await connection.execute(_SINCE, values)]
 
 
 async def versions_of(
@@ -133,7 +133,7 @@ async def versions_of(
 ) -> list[Version]:
     """Up to `limit` versions of a workflow, the newest first; only those older than `before`."""
     values = {"code": code, "limit": limit, "before": VERSION_MAX if before is None else before}
-    return [Version(*row) for row in (await connection.execute(_VERSIONS, values)).all()]
+    return [Version(*row) for row in await connection.execute(_VERSIONS, values)]
 
 
 async def read_source(connection: AsyncConnection, code: WorkflowCode, version: int) -> str | None:

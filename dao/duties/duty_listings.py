@@ -64,8 +64,7 @@ _ALL = Sql("""
 
 
 async def all_of_them(connection: AsyncConnection) -> list[Duty]:
-    rows = (await connection.execute(_ALL)).all()
-    return [Duty(*row[:9], *_last(*row[9:])) for row in rows]
+    return [Duty(*row[:9], *_last(*row[9:])) for row in await connection.execute(_ALL)]
 
 
 def _last(due_at: datetime | None, *done: Any) -> Sequence[DutyDone | None]:

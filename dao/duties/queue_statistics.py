@@ -70,7 +70,7 @@ VACUUMED = tuple(_VACUUM)
 
 
 async def read(connection: AsyncConnection) -> list[TableState]:
-    return [TableState(*row) for row in (await connection.execute(_READ, {"tables": list(_ANALYZE)})).all()]
+    return [TableState(*row) for row in await connection.execute(_READ, {"tables": list(_ANALYZE)})]
 
 
 async def analyze(connection: FencedTransaction, table: str) -> None:

@@ -198,8 +198,7 @@ async def hold_pools(connection: FencedTransaction, groups: Sequence[str], worke
     None for a worker that is drained. From here on the transaction may pause for `HELD_MS_MAX` only.
     """
     values = {"groups": list(groups), "worker": worker, "held_max": f"{HELD_MS_MAX}ms"}
-    rows = (await connection.execute(_HOLD, values)).all()
-    return {row.name: row.is_held for row in rows}
+    return {row.name: row.is_held for row in await connection.execute(_HOLD, values)}
 
 
 async def rooms(connection: FencedTransaction, held: Mapping[str, bool]) -> dict[str, PoolRoom]:

@@ -69,7 +69,7 @@ async def hold(connection: FencedTransaction, attempts: Collection[TaskInstanceI
 
 async def held(connection: AsyncConnection, worker: Epoch) -> set[TaskInstanceId]:
     """The attempts for which this worker holds resources."""
-    return {TaskInstanceId(id_) for (id_,) in (await connection.execute(_HELD, {"worker": worker})).all()}
+    return {TaskInstanceId(id_) for (id_,) in await connection.execute(_HELD, {"worker": worker})}
 
 
 async def free_left(connection: FencedTransaction, limit: int) -> int:

@@ -126,7 +126,7 @@ async def page(
 ) -> list[PoolRow]:
     """Up to `limit` pools by name, after this one; `words`: only those with that in their name, in any case."""
     values = {"after": after, "words": words, "name": None, "limit": limit}
-    return [_pool(row) for row in (await connection.execute(_POOLS, values)).all()]
+    return [_pool(row) for row in await connection.execute(_POOLS, values)]
 
 
 async def pool(connection: AsyncConnection, name: str) -> PoolRow | None:
@@ -138,8 +138,7 @@ async def pool(connection: AsyncConnection, name: str) -> PoolRow | None:
 
 async def all_counts(connection: AsyncConnection) -> dict[str, tuple[PoolCounts, int]]:
     """All pools by name, and a number that differs whenever its version, or who holds or may get what, does."""
-    rows = (await connection.execute(_ALL_COUNTS)).all()
-    return {row[0]: (PoolCounts(*row[:8]), hash((row[8], row[9]))) for row in rows}
+    return {row[0]: (PoolCounts(*row[:8]), hash((row[8], row[9]))) for row in await connection.execute(_ALL_COUNTS)}
 
 
 async def resources(
@@ -164,8 +163,7 @@ async def resources(
         "words": wanted.words,
         "limit": limit,
     }
-    rows = (await connection.execute(_RESOURCES, values)).all()
-    return [_resource(row) for row in rows]
+    return [_resource(row) for row in await connection.execute(_RESOURCES, values)]
 
 
 async def line(connection: AsyncConnection, name: str, limit: int, after: int = 0) -> list[WaitingTask]:
@@ -176,8 +174,7 @@ async def line(connection: AsyncConnection, name: str, limit: int, after: int = 
 
 async def sizes(connection: AsyncConnection, names: Collection[str]) -> dict[str, int]:
     """How many resources each of these pools has; those that there are not are missing."""
-    rows = (await connection.execute(_SIZES, {"names": list(names)})).all()
-    return {name: int(number) for name, number in rows}
+    return {name: int(number) for name, number in await connection.execute(_SIZES, {"names": list(names)})}
 
 
 async def names(connection: AsyncConnection, prefix: str, limit: int) -> list[tuple[str, str]]:
@@ -191,7 +188,7 @@ async def resource_names(
 ) -> list[tuple[str, str]]:
     """Names of resources that begin so, each with its pool; `of_pool`: only those of this one."""
     values = {"prefix": prefix, "pool": of_pool, "limit": limit}
-    return [(name, pool) for name, pool in (await connection.execute(_RESOURCE_NAMES, values)).all()]
+    return [(name, pool) for name, pool in await connection.execute(_RESOURCE_NAMES, values)]
 
 
 def _pool(row: Any) -> PoolRow:

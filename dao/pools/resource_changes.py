@@ -45,7 +45,7 @@ async def read(connection: AsyncConnection, pool: PoolHead, resource: str) -> Se
     """Whether a resource is set aside. Raises `NotFound`."""
     row = (await connection.execute(_READ, {"code": pool.code, "name": resource})).first()
     if row is None:
-        known = [name for (name,) in (await connection.execute(_NAMES, {"code": pool.code})).all()]
+        known = [name for (name,) in await connection.execute(_NAMES, {"code": pool.code})]
         cure = await asyncio.to_thread(cure_of, resource, known, "it is empty")
         raise NotFound(f'pool "{pool.name}" has no resource "{resource[:200]}"; {cure}')
     return SetAside(*row)

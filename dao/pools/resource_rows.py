@@ -89,7 +89,7 @@ _DELETE_RESOURCES = Sql("DELETE FROM pool_resource WHERE pool_code = :code")
 
 async def read(connection: AsyncConnection, code: int) -> dict[str, dict[str, Any]]:
     """The resources of a pool: name -> data."""
-    return {row.name: row.data for row in (await connection.execute(_ROWS, {"code": code})).all()}
+    return {row.name: row.data for row in await connection.execute(_ROWS, {"code": code})}
 
 
 async def hold_changing(connection: AsyncConnection, changes: Iterable[Change]) -> None:

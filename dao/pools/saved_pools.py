@@ -81,7 +81,7 @@ _DELETE = Sql("DELETE FROM resource_pool WHERE code = :code")
 
 
 async def heads(connection: AsyncConnection, names: Collection[str]) -> dict[str, PoolHead]:
-    return {row[1]: _head(row) for row in (await connection.execute(_HEADS, {"names": list(names)})).all()}
+    return {row[1]: _head(row) for row in await connection.execute(_HEADS, {"names": list(names)})}
 
 
 async def head(connection: AsyncConnection, name: str) -> PoolHead:
@@ -99,7 +99,7 @@ async def hold(connection: AsyncConnection, names: Collection[str]) -> dict[str,
 
 
 async def all_names(connection: AsyncConnection) -> list[str]:
-    return [name for (name,) in (await connection.execute(_ALL_NAMES)).all()]
+    return [name for (name,) in await connection.execute(_ALL_NAMES)]
 
 
 async def not_found(connection: AsyncConnection, name: str) -> NotFound:

@@ -246,7 +246,7 @@ async def _living(connection: AsyncConnection) -> list[str]:
 async def _applied(connection: AsyncConnection) -> list[_Applied]:
     if not (await connection.execute(_IS_THERE)).scalar_one():
         return []
-    return [_Applied(*row) for row in (await connection.execute(_APPLIED)).all()]
+    return [_Applied(*row) for row in await connection.execute(_APPLIED)]
 
 
 async def _run(connection: AsyncConnection, script: Script, database: Database) -> None:

@@ -59,7 +59,7 @@ async def elements(
 ) -> dict[TaskInstanceId, Elements]:
     """How far the tasks of these runs are that have elements which have begun, by the attempt that counts."""
     counts: dict[tuple[int, int], dict[TaskState, tuple[int, int]]] = {}
-    for row in (await connection.execute(_COUNTS, {"runs": list(attempts), "most": ELEMENTS_MAX})).all():
+    for row in await connection.execute(_COUNTS, {"runs": list(attempts), "most": ELEMENTS_MAX}):
         counts.setdefault((row.run, row.code), {})[TaskState(row.state)] = (row.number, row.first)
     wholes = {
         each.id: counts[run, each.code]

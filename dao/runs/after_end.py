@@ -80,7 +80,7 @@ async def notify_awaiting(connection: FencedTransaction, ids: Sequence[WorkflowI
     values = {"ids": list(ids)}
     awaited = (await connection.execute(_AWAITED, values)).one()
     if awaited.parent:
-        masters = {Epoch(epoch) for (epoch,) in (await connection.execute(_NOTIFY_PARENT, values)).all()}
+        masters = {Epoch(epoch) for (epoch,) in await connection.execute(_NOTIFY_PARENT, values)}
         await notify(connection, EVENT, masters)
     if awaited.serial:
         await connection.execute(_WAKE_LINE, values)

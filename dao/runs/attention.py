@@ -100,13 +100,13 @@ async def oldest(connection: AsyncConnection, visible: Collection[str] | None) -
     """Of each workflow the oldest run that runs for more than a minute; `visible`: only of these projects, None = of
     all."""
     values = {"visible": _texts(visible), "codes": None, "each": 1}
-    return [LongRun(*row) for row in (await connection.execute(_RUNNING, values)).all()]
+    return [LongRun(*row) for row in await connection.execute(_RUNNING, values)]
 
 
 async def running(connection: AsyncConnection, codes: Collection[WorkflowCode], each: int) -> list[LongRun]:
     """Up to `each` runs of each of these workflows that run for more than a minute: the oldest."""
     values = {"visible": None, "codes": list(codes), "each": each}
-    return [LongRun(*row) for row in (await connection.execute(_RUNNING, values)).all()]
+    return [LongRun(*row) for row in await connection.execute(_RUNNING, values)]
 
 
 async def failed(
@@ -114,7 +114,7 @@ async def failed(
 ) -> list[FailedRun]:
     """Up to `limit` workflows without a success since their last failure within some days: the run, newest first."""
     values = {"within": f"{within_days} days", "visible": _texts(visible), "limit": limit}
-    return [FailedRun(*row) for row in (await connection.execute(_FAILED, values)).all()]
+    return [FailedRun(*row) for row in await connection.execute(_FAILED, values)]
 
 
 async def unfired(

@@ -122,7 +122,7 @@ async def asked_for(
         "projects": None if projects is None else sorted(projects),
         "command": None if command is None else str(command),
     }
-    return [AskedBackfill(*row) for row in (await connection.execute(_ASKED, values)).all()]
+    return [AskedBackfill(*row) for row in await connection.execute(_ASKED, values)]
 
 
 async def refused_dates(
@@ -149,7 +149,7 @@ async def refused_chains(
 async def done(connection: AsyncConnection, code: WorkflowCode, dates: Collection[datetime]) -> set[datetime]:
     """Those of these dates for which a whole run of the workflow has succeeded, however it was started."""
     values = {"code": code, "dates": sorted(dates)}
-    return {date for (date,) in (await connection.execute(_DONE, values)).all()}
+    return {date for (date,) in await connection.execute(_DONE, values)}
 
 
 def dates_left(params: str | None) -> Sequence[str]:

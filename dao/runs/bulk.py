@@ -156,7 +156,7 @@ async def fates(
 ) -> list[Fate]:
     """What became of these commands, by id; without those of other than the `visible` projects (None = all)."""
     values = {"ids": sorted(set(ids)), "visible": None if visible is None else list(visible)}
-    return [Fate(*row) for row in (await connection.execute(_FATES, values)).all()]
+    return [Fate(*row) for row in await connection.execute(_FATES, values)]
 
 
 def matching(wanted: Matching) -> tuple[str, dict[str, Any]]:

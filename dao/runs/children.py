@@ -220,7 +220,7 @@ async def above(connection: AsyncConnection, ids: Collection[WorkflowInstanceId]
     rows = (await connection.execute(_ABOVE, values)).all()
     attempts: dict[int, dict[TaskCode, int]] = {row.id: {} for row in rows}
     killed: dict[int, set[TaskCode]] = {row.id: set() for row in rows}
-    for instance, code, attempt, is_killed in (await connection.execute(_STANDING, values)).all():
+    for instance, code, attempt, is_killed in await connection.execute(_STANDING, values):
         if instance in attempts:
             attempts[instance][TaskCode(code)] = attempt
             if is_killed:
@@ -303,7 +303,7 @@ async def report_unmade(connection: AsyncConnection, unmade: Sequence[Unmade]) -
     values = {**_places([each.parent for each in unmade]), "states": [each.state for each in unmade]}
     values["reasons"] = [each.reason for each in unmade]
     values["workflows"] = [each.workflow for each in unmade]
-    masters = {Epoch(epoch) for (epoch,) in (await connection.execute(_REPORT_UNMADE, values)).all()}
+    masters = {Epoch(epoch) for (epoch,) in await connection.execute(_REPORT_UNMADE, values)}
     await notify(connection, EVENT, masters)
 
 
@@ -313,7 +313,7 @@ async def report_at_rest(connection: AsyncConnection, reasons: Mapping[WorkflowI
     With the reason, or without one if the children are being halted themselves.
     """
     values = {"ids": list(reasons), "reasons": list(reasons.values())}
-    masters = {Epoch(epoch) for (epoch,) in (await connection.execute(_REPORT_AT_REST, values)).all()}
+    masters = {Epoch(epoch) for (epoch,) in await connection.execute(_REPORT_AT_REST, values)}
     if masters:
         await notify(connection, EVENT, masters)
 

@@ -207,8 +207,7 @@ def _scope(row: Row) -> frozenset[TaskCode] | None:
 
 async def serial_lines(connection: AsyncConnection, ids: Collection[WorkflowInstanceId]) -> set[Line]:
     """The lines of those of these runs whose workflows are not PARALLEL."""
-    rows = (await connection.execute(_SERIAL, {"ids": list(ids)})).all()
-    return {Line(WorkflowCode(code), key) for code, key in rows}
+    return {Line(WorkflowCode(code), key) for code, key in await connection.execute(_SERIAL, {"ids": list(ids)})}
 
 
 async def unfinished(connection: AsyncConnection) -> list[Unfinished]:

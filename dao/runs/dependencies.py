@@ -255,7 +255,7 @@ async def still_waiting(
 async def walk(connection: AsyncConnection, master: Epoch, after: Place, limit: int) -> Stretch:
     """The next `limit` of all waiting DEPENDENT tasks, after `after`; returns those of this master."""
     values = {"after_instance": after.instance, "after_task": after.task, "limit": limit}
-    walked = [Place(*row) for row in (await connection.execute(_WALK, values)).all()]
+    walked = [Place(*row) for row in await connection.execute(_WALK, values)]
     waiting = await still_waiting(connection, master, [place.task for place in walked]) if walked else []
     own = {task.id: task for task in waiting}
     tasks = [own[place.task] for place in walked if place.task in own]
@@ -267,8 +267,7 @@ async def codes(
 ) -> Mapping[tuple[str, str], WorkflowCode]:
     """The workflow codes of these (project, name) pairs; those that do not exist are missing."""
     values = {"projects": [project for project, _ in names], "names": [name for _, name in names]}
-    rows = (await connection.execute(_CODES, values)).all()
-    return {(row.project, row.name): WorkflowCode(row.code) for row in rows}
+    return {(row.project, row.name): WorkflowCode(row.code) for row in await connection.execute(_CODES, values)}
 
 
 async def find(connection: AsyncConnection, spans: Sequence[Span]) -> dict[Span, Found]:
@@ -303,8 +302,7 @@ async def coming(connection: AsyncConnection, spans: Sequence[Span]) -> set[Span
     Ask before `find`: what is not there any more then is a run.
     """
     values = {"codes": [span.workflow_code for span in spans], "ends": [span.end for span in spans]}
-    rows = (await connection.execute(_COMING, values)).all()
-    return {spans[place - 1] for (place,) in rows}
+    return {spans[place - 1] for (place,) in await connection.execute(_COMING, values)}
 
 
 async def before(connection: AsyncConnection, spans: Sequence[Span]) -> dict[Span, Before]:

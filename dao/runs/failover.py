@@ -134,7 +134,7 @@ async def left_behind(
 ) -> list[WorkflowInstanceId]:
     """The runs for which `fail_over` would request a failover."""
     values = {"limit": limit, "without": list(without), "only": None}
-    return [WorkflowInstanceId(id_) for (id_,) in (await connection.execute(_FIND_LEFT_BEHIND, values)).all()]
+    return [WorkflowInstanceId(id_) for (id_,) in await connection.execute(_FIND_LEFT_BEHIND, values)]
 
 
 async def why_not_recovered(connection: AsyncConnection, id_: WorkflowInstanceId) -> str:

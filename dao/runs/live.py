@@ -86,22 +86,22 @@ _QUEUE = Sql("""
 
 async def runs(connection: AsyncConnection, ids: Collection[int]) -> list[ChangedRun]:
     """These runs by id; those that do not exist are missing."""
-    return [ChangedRun(*row) for row in (await connection.execute(_RUNS, {"ids": list(ids)})).all()]
+    return [ChangedRun(*row) for row in await connection.execute(_RUNS, {"ids": list(ids)})]
 
 
 async def attempts(connection: AsyncConnection, of: Collection[int]) -> list[ChangedAttempt]:
     """The attempts of these runs that may have changed within the last `RECENT_S`, by run and id."""
-    return [ChangedAttempt(*row) for row in (await connection.execute(_ATTEMPTS, {"runs": list(of)})).all()]
+    return [ChangedAttempt(*row) for row in await connection.execute(_ATTEMPTS, {"runs": list(of)})]
 
 
 async def counts(connection: AsyncConnection, of: Collection[int]) -> list[RunCount]:
     """How many valid attempts of these runs are in which state, by run."""
-    return [RunCount(*row) for row in (await connection.execute(_COUNTS, {"runs": list(of)})).all()]
+    return [RunCount(*row) for row in await connection.execute(_COUNTS, {"runs": list(of)})]
 
 
 async def definitions(connection: AsyncConnection, codes: Collection[int]) -> list[ChangedDefinition]:
     """These definitions by code; those that were deleted are missing."""
-    return [ChangedDefinition(*row) for row in (await connection.execute(_DEFINITIONS, {"codes": list(codes)})).all()]
+    return [ChangedDefinition(*row) for row in await connection.execute(_DEFINITIONS, {"codes": list(codes)})]
 
 
 async def queue(connection: AsyncConnection) -> QueueCounts:

@@ -112,14 +112,14 @@ async def children(
 ) -> dict[WorkflowInstanceId, list[ChildRun]]:
     """The children of each of these runs, by task, attempt and index."""
     found: dict[WorkflowInstanceId, list[ChildRun]] = {run: [] for run in runs}
-    for run, id_, project, workflow, state, *place in (await connection.execute(_CHILDREN, {"runs": list(runs)})).all():
+    for run, id_, project, workflow, state, *place in await connection.execute(_CHILDREN, {"runs": list(runs)}):
         found[run].append(ChildRun(id_, project, workflow, WorkflowState(state), *place))
     return found
 
 
 async def failures_below(connection: AsyncConnection, run: WorkflowInstanceId) -> list[FailedBelow]:
     """For each attempt of a run whose child run failed, the first task that failed at the bottom of it."""
-    return [FailedBelow(*row) for row in (await connection.execute(_FAILURES, {"run": run})).all()]
+    return [FailedBelow(*row) for row in await connection.execute(_FAILURES, {"run": run})]
 
 
 async def older_below(
@@ -131,7 +131,7 @@ async def older_below(
         visible: the projects of which they may be; None = any.
     """
     values = {"run": run, "visible": None if visible is None else list(visible), "most": most}
-    return [OlderBelow(*row) for row in (await connection.execute(_OLDER, values)).all()]
+    return [OlderBelow(*row) for row in await connection.execute(_OLDER, values)]
 
 
 async def before(
@@ -139,7 +139,7 @@ async def before(
 ) -> dict[WorkflowInstanceId, list[tuple[WorkflowInstanceId, WorkflowState]]]:
     """The runs of the same workflow that must end before each of these waiting ones continues; oldest first."""
     found: dict[WorkflowInstanceId, list[tuple[WorkflowInstanceId, WorkflowState]]] = {run: [] for run in runs}
-    for run, id_, state in (await connection.execute(_BEFORE, {"runs": list(runs)})).all():
+    for run, id_, state in await connection.execute(_BEFORE, {"runs": list(runs)}):
         found[run].append((WorkflowInstanceId(id_), WorkflowState(state)))
     return found
 

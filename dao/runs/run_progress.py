@@ -85,7 +85,7 @@ async def states(
 ) -> dict[WorkflowInstanceId, dict[TaskState, int]]:
     """How many tasks of each of these runs are in which state; those that have not begun are missing."""
     found: dict[WorkflowInstanceId, dict[TaskState, int]] = {run: {} for run in runs}
-    for run, state, count in (await connection.execute(_STATES, {"runs": list(runs)})).all():
+    for run, state, count in await connection.execute(_STATES, {"runs": list(runs)}):
         found[run][TaskState(state)] = count
     return found
 

@@ -213,7 +213,7 @@ async def _commands(
 ) -> dict[WorkflowInstanceId, list[OpenCommand]]:
     found: dict[WorkflowInstanceId, list[OpenCommand]] = defaultdict(list)
     values = {"runs": runs, "names": [str(run) for run in runs]}
-    for id_, type_, age_s, run, written, project in (await connection.execute(_COMMANDS, values)).all():
+    for id_, type_, age_s, run, written, project in await connection.execute(_COMMANDS, values):
         with suppress(Refused):  # written by hand; the master that takes it reports what is wrong
             parent = read_parent(written)
             found[parent.instance if parent else run].append(OpenCommand(CommandId(id_), type_, age_s, parent, project))
@@ -221,8 +221,7 @@ async def _commands(
 
 
 async def _life(connection: AsyncConnection, epochs: Collection[Epoch]) -> dict[Epoch, NodeState]:
-    rows = (await connection.execute(_LIFE, {"epochs": list(epochs)})).all()
-    return {Epoch(id_): NodeState(state) for id_, state in rows}
+    return {Epoch(id_): NodeState(state) for id_, state in await connection.execute(_LIFE, {"epochs": list(epochs)})}
 
 
 async def _awaits(connection: AsyncConnection, ids: Sequence[TaskInstanceId]) -> dict[TaskInstanceId, str]:
@@ -235,5 +234,4 @@ async def _asks(connection: AsyncConnection, ids: Sequence[TaskInstanceId]) -> d
 
 
 async def _places(connection: AsyncConnection, ids: Sequence[TaskInstanceId]) -> dict[TaskInstanceId, int]:
-    rows = (await connection.execute(_PLACES, {"ids": ids})).all()
-    return {TaskInstanceId(id_): place for id_, place in rows}
+    return {TaskInstanceId(id_): place for id_, place in await connection.execute(_PLACES, {"ids": ids})}

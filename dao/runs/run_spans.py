@@ -92,8 +92,7 @@ _ATTEMPTS = Sql("""
 
 async def runs(connection: AsyncConnection, ids: Sequence[WorkflowInstanceId]) -> list[EndedRun]:
     """Those of these runs that have ended."""
-    rows = (await connection.execute(_RUNS, {"ids": list(ids)})).all()
-    return [_run(row) for row in rows]
+    return [_run(row) for row in await connection.execute(_RUNS, {"ids": list(ids)})]
 
 
 async def attempts(

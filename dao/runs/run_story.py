@@ -87,5 +87,4 @@ async def children_of(connection: AsyncConnection, run: WorkflowInstanceId) -> l
 
 async def names_of(connection: AsyncConnection, epochs: Collection[Epoch]) -> dict[Epoch, str]:
     """The names of nodes; those whose rows are deleted are missing."""
-    rows = (await connection.execute(_NAMES, {"epochs": list(epochs)})).all()
-    return {Epoch(epoch): name for epoch, name in rows}
+    return {Epoch(epoch): name for epoch, name in await connection.execute(_NAMES, {"epochs": list(epochs)})}

@@ -260,7 +260,7 @@ async def lock(connection: AsyncConnection, codes: Collection[WorkflowCode]) -> 
 async def standing(connection: AsyncConnection, lines: Collection[Line]) -> list[Standing]:
     """What decides about each of these lines. The caller has locked them."""
     found: dict[Line, Standing] = {}
-    for code, key, places, id_, state, command in (await connection.execute(_STANDING, _named(lines))).all():
+    for code, key, places, id_, state, command in await connection.execute(_STANDING, _named(lines)):
         line = Line(WorkflowCode(code), key)
         known = found.setdefault(line, Standing(line, places))
         if id_ is not None:
@@ -296,7 +296,7 @@ async def overtaken(
         lines: how many of each may be live at once: with the newest so many stay.
     """
     found: dict[Line, list[WorkflowInstanceId]] = {}
-    for id_, code, key in (await connection.execute(_OVERTAKEN, {**_counted(lines), "limit": limit})).all():
+    for id_, code, key in await connection.execute(_OVERTAKEN, {**_counted(lines), "limit": limit}):
         found.setdefault(Line(WorkflowCode(code), key), []).append(WorkflowInstanceId(id_))
     return found
 

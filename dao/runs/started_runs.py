@@ -56,8 +56,7 @@ async def existing(connection: AsyncConnection, parents: Sequence[Parent]) -> di
     """Those of these attempts whose runs were started before."""
     by_place = {parent.place: parent for parent in parents}
     values = {"runs": [str(parent.instance) for parent in by_place.values()], "places": list(by_place)}
-    rows = (await connection.execute(_EXISTING, values)).all()
-    return {by_place[place]: WorkflowInstanceId(id_) for id_, place in rows}
+    return {by_place[place]: WorkflowInstanceId(id_) for id_, place in await connection.execute(_EXISTING, values)}
 
 
 async def of(
@@ -82,7 +81,7 @@ async def report(connection: FencedTransaction, begun: Mapping[WorkflowInstanceI
         "attempts": [parent.attempt for parent in parents],
         "indexes": [parent.index for parent in parents],
     }
-    masters = {Epoch(epoch) for (epoch,) in (await connection.execute(_REPORT, values)).all()}
+    masters = {Epoch(epoch) for (epoch,) in await connection.execute(_REPORT, values)}
     await notify(connection, EVENT, masters)
 
 

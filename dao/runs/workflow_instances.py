@@ -241,7 +241,7 @@ async def enter(
     """Set own runs to a halted state. Raises `OwnershipLost`."""
     await changed(connection, Changes(runs=set(states)))
     values = {"ids": list(states), "states": list(states.values()), "master": master}
-    entered = {id_ for (id_,) in (await connection.execute(_ENTER, values)).all()}
+    entered = {id_ for (id_,) in await connection.execute(_ENTER, values)}
     if missed := states.keys() - entered:
         raise OwnershipLost(missed, f"{named(missed)} of {len(states)} runs to halt are not driven by master {master}")
 
@@ -251,7 +251,7 @@ async def close(connection: FencedTransaction, ends: Sequence[InstanceEnd], mast
     ids = [end.id for end in ends]
     await changed(connection, Changes(runs=set(ids)))
     values = {"ids": ids, "states": [end.state for end in ends], "reasons": [end.reason for end in ends]}
-    closed = {id_ for (id_,) in (await connection.execute(_CLOSE, {**values, "master": master})).all()}
+    closed = {id_ for (id_,) in await connection.execute(_CLOSE, {**values, "master": master})}
     if missed := set(ids) - closed:
         raise OwnershipLost(missed, f"{named(missed)} of {len(ids)} runs to clean up are not driven by master {master}")
 
@@ -284,7 +284,7 @@ async def reset_takeovers(connection: FencedTransaction, ids: Sequence[WorkflowI
 
 async def owned(connection: AsyncConnection, master: Epoch) -> set[WorkflowInstanceId]:
     """All unfinished runs of a master."""
-    return {WorkflowInstanceId(id_) for (id_,) in (await connection.execute(_OWNED, {"master": master})).all()}
+    return {WorkflowInstanceId(id_) for (id_,) in await connection.execute(_OWNED, {"master": master})}
 
 
 async def still_owned(
@@ -305,8 +305,7 @@ async def read_owned(
     connection: AsyncConnection, ids: Sequence[WorkflowInstanceId], master: Epoch
 ) -> list[WorkflowInstance]:
     """Those of `ids` that are unfinished runs of this master."""
-    rows = (await connection.execute(_READ_OWNED, {"ids": list(ids), "master": master})).all()
-    return [read_instance(row) for row in rows]
+    return [read_instance(row) for row in await connection.execute(_READ_OWNED, {"ids": list(ids), "master": master})]
 
 
 def named(ids: Collection[int]) -> str:

@@ -54,7 +54,7 @@ async def put(connection: AsyncConnection, name: str, url: str, vault: Vault) ->
 
 async def all_data_sources(connection: AsyncConnection) -> list[DataSource]:
     """All of them by name, without their secrets."""
-    return [DataSource(*row) for row in (await connection.execute(_READ, {"name": None})).all()]
+    return [DataSource(*row) for row in await connection.execute(_READ, {"name": None})]
 
 
 async def data_source_named(connection: AsyncConnection, name: str) -> DataSource:

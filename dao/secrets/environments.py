@@ -55,7 +55,7 @@ async def put(connection: AsyncConnection, name: str, script: str, vault: Vault)
 
 async def all_environments(connection: AsyncConnection) -> list[Environment]:
     """All of them by name, without their scripts."""
-    return [Environment(*row) for row in (await connection.execute(_READ, {"name": None})).all()]
+    return [Environment(*row) for row in await connection.execute(_READ, {"name": None})]
 
 
 async def environment_named(connection: AsyncConnection, name: str) -> Environment:

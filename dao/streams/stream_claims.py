@@ -142,6 +142,6 @@ async def claim(connection: FencedTransaction, limits: Mapping[str, int], worker
     """Take up to so many queued streams of each group that need only a place, most urgent first; none for a worker that
     is drained."""
     values = {"groups": list(limits), "limits": list(limits.values()), "worker": worker}
-    claimed = [ClaimedTask(*row) for row in (await connection.execute(_CLAIM, values)).all()]
+    claimed = [ClaimedTask(*row) for row in await connection.execute(_CLAIM, values)]
     await changed(connection, Changes(tasks={task.workflow_instance_id for task in claimed}))
     return claimed

@@ -53,15 +53,14 @@ async def restarts(
 ) -> Mapping[WorkflowInstanceId, Sequence[OpenRestart]]:
     """The streams of these runs that are restarted one after the other, in their order."""
     found: dict[WorkflowInstanceId, list[OpenRestart]] = defaultdict(list)
-    for run, code, asked_by, has_begun in (await connection.execute(_RESTARTS, {"runs": list(runs)})).all():
+    for run, code, asked_by, has_begun in await connection.execute(_RESTARTS, {"runs": list(runs)}):
         found[WorkflowInstanceId(run)].append(OpenRestart(TaskCode(code), asked_by, has_begun))
     return found
 
 
 async def of_run(connection: AsyncConnection, run: WorkflowInstanceId) -> dict[str, TaskCode]:
     """The streams of a run that run, wait or pause, by the names of their tasks."""
-    rows = (await connection.execute(_OF_RUN, {"run": run})).all()
-    return {name: TaskCode(code) for name, code in rows}
+    return {name: TaskCode(code) for name, code in await connection.execute(_OF_RUN, {"run": run})}
 
 
 async def runs_below(connection: AsyncConnection, run: WorkflowInstanceId, limit: int) -> list[WorkflowInstanceId]:
@@ -72,5 +71,4 @@ async def runs_below(connection: AsyncConnection, run: WorkflowInstanceId, limit
 
 async def by_group(connection: AsyncConnection) -> dict[str, int]:
     """How many streams wait or run in each worker group."""
-    rows = (await connection.execute(_GROUPS)).all()
-    return {row.worker_group: row.streams for row in rows}
+    return {row.worker_group: row.streams for row in await connection.execute(_GROUPS)}

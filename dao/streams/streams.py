@@ -236,7 +236,7 @@ async def living(connection: AsyncConnection) -> list[LivingStream]:
 
 async def first_in_line(connection: AsyncConnection) -> set[FirstInLine]:
     """Who may get what becomes free in the pools."""
-    return {FirstInLine(*row) for row in (await connection.execute(_FIRST_IN_LINE)).all()}
+    return {FirstInLine(*row) for row in await connection.execute(_FIRST_IN_LINE)}
 
 
 async def hand_over(connection: FencedTransaction, reasons: Mapping[TaskInstanceId, str]) -> set[TaskInstanceId]:
@@ -252,13 +252,12 @@ async def hand_over(connection: FencedTransaction, reasons: Mapping[TaskInstance
 
 async def start_now(connection: FencedTransaction, ids: Sequence[TaskInstanceId]) -> set[TaskInstanceId]:
     """End the pauses of these streams, but for those that somebody has locked. Returns which pauses have ended."""
-    rows = (await connection.execute(_START_NOW, {"ids": list(ids)})).all()
-    return {TaskInstanceId(id_) for (id_,) in rows}
+    return {TaskInstanceId(id_) for (id_,) in await connection.execute(_START_NOW, {"ids": list(ids)})}
 
 
 async def restarts(connection: AsyncConnection) -> list[AskedRestart]:
     """All restarts that were asked for and are not done."""
-    return [_restart(row) for row in (await connection.execute(_RESTARTS, {"overdue": OVERDUE})).all()]
+    return [_restart(row) for row in await connection.execute(_RESTARTS, {"overdue": OVERDUE})]
 
 
 async def begin_restart(connection: FencedTransaction, restart: Restart, ended_attempt: int) -> None:
@@ -287,7 +286,7 @@ async def ask_restart(
 
 async def asked_rebalances(connection: AsyncConnection) -> list[str]:
     """The worker groups of which somebody asked that they be rebalanced."""
-    return [group for (group,) in (await connection.execute(_ASKED)).all()]
+    return [group for (group,) in await connection.execute(_ASKED)]
 
 
 async def ask_rebalance(connection: AsyncConnection, groups: Sequence[str], asked_by: str) -> None:

@@ -199,12 +199,12 @@ async def waiting(
     """Up to `limit` that wait, the oldest first; only those of a run, a project, or visible projects (None: all)."""
     values = {"limit": limit, "after": after or 0, "run": run, "project": project}
     seen = None if visible is None else list(visible)
-    return [Approval.of(row) for row in (await connection.execute(_WAITING, {**values, "visible": seen})).all()]
+    return [Approval.of(row) for row in await connection.execute(_WAITING, {**values, "visible": seen})]
 
 
 async def these(connection: AsyncConnection, ids: Sequence[TaskInstanceId]) -> list[Approval]:
     """Those of these attempts that are of an APPROVAL task, whether they wait or not."""
-    return [Approval.of(row) for row in (await connection.execute(_THESE, {"ids": list(ids)})).all()]
+    return [Approval.of(row) for row in await connection.execute(_THESE, {"ids": list(ids)})]
 
 
 async def begun(

@@ -296,14 +296,12 @@ async def report(
 
 async def to_end(connection: AsyncConnection, worker: Epoch) -> dict[TaskInstanceId, str | None]:
     """Running tasks of this worker that are to be killed (None), or handed over, with the reason."""
-    rows = (await connection.execute(_TO_END, {"worker": worker})).all()
-    return {TaskInstanceId(row.id): row.handover for row in rows}
+    return {TaskInstanceId(row.id): row.handover for row in await connection.execute(_TO_END, {"worker": worker})}
 
 
 async def owned(connection: AsyncConnection, worker: Epoch) -> list[ClaimedTask]:
     """The tasks that this worker runs according to the database."""
-    rows = (await connection.execute(_OWNED, {"worker": worker})).all()
-    return [ClaimedTask(*row) for row in rows]
+    return [ClaimedTask(*row) for row in await connection.execute(_OWNED, {"worker": worker})]
 
 
 async def work_waits(

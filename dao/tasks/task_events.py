@@ -100,8 +100,7 @@ async def consume(
     The same transaction must act on them.
     """
     values = {"master": master, "limit": limit, "without": list(without), "only": only, "first": first}
-    rows = (await connection.execute(_CONSUME, values)).all()
-    return [_read(row) for row in rows]
+    return [_read(row) for row in await connection.execute(_CONSUME, values)]
 
 
 async def readdress(connection: FencedTransaction) -> int:

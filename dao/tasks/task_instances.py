@@ -256,7 +256,7 @@ async def _not_queued(connection: FencedTransaction, tasks: Sequence[NewTask], m
     """The runs that the statement missed. All of them if they are correct by now: each is then tried alone."""
     wanted = {task.workflow_instance_id for task in tasks}
     values = {"instances": list(wanted), "master": master}
-    driven = {id_ for (id_,) in (await connection.execute(_DRIVEN_BY, values)).all()}
+    driven = {id_ for (id_,) in await connection.execute(_DRIVEN_BY, values)}
     missed = wanted - driven or wanted
     return OwnershipLost(missed, f"tasks of runs {named(missed)} cannot begin: master {master} does not drive them")
 
