@@ -20,7 +20,7 @@ class SimulatedDatabase:
     async def close(self) -> None:
         """Nothing is kept open."""
 
-    async def doubt(self) -> None:
+    def doubt(self) -> None:
         """Nothing is kept open."""
 
     def reading(self) -> _Reading:

@@ -5,7 +5,7 @@ So what a node takes for lost is a false alarm, which would stop the whole clust
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import count
 from uuid import UUID
 
@@ -51,6 +51,12 @@ def why_given_again(
     assert not runs
     node = tx.get(tx.server.nodes, epoch)
     return f"another has epoch {epoch}" if node is not None and node.incarnation != incarnation else None
+
+
+def gone(tx: Transaction, attempts: Sequence[TaskInstanceId]) -> list[TaskInstanceId]:
+    """Workers have no logs here."""
+    assert not attempts
+    return []
 
 
 def record(tx: Transaction, me: Me, why: str, known: Known) -> Known:
