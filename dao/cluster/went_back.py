@@ -22,7 +22,7 @@ from dao.postgres.sql import Sql
 from model.ids import Epoch, TaskInstanceId, WorkflowInstanceId
 
 FORGOTTEN_AFTER_S = 3600.0
-"""The row of a node that beat more recently was not deleted because it ended long ago."""
+"""What a node knew that beat more recently was not deleted for its age: neither its row, nor runs."""
 KNOWN_MAX = 1_000
 ID_STEP = 1_000_000_000
 """Ids go on at the next but one multiple: more than a day of work at full load is given no id twice."""
@@ -184,6 +184,8 @@ async def why_back(
         return f"{me} is not in it, and beat {silent_s:.0f} s ago"
     if row.beat_no is not None and row.beat_no < beat_no:
         return f"beat {beat_no} of {me} was confirmed, and its last one here is {row.beat_no}"
+    if silent_s >= FORGOTTEN_AFTER_S:  # a suspended machine: what it knew may be deleted by now, for its age
+        return None
     if row.run is not None:
         return f"run {row.run}, which {me} drove, is not in it"
     if row.attempt is not None:

@@ -24,7 +24,7 @@ LONG_S = 0.1
 """A look that takes longer has walked over many entries of deleted rows, or the machine is busy."""
 PAUSE = 10
 """A long walk is followed by a pause of this many times its duration,"""
-PAUSE_S_MAX = 10.0
+PAUSE_S_MAX = 5.0
 """but of no more than this: a server that hung looks like a long walk, and nobody may have announced what waits."""
 ALL_EVERY_S = 30.0
 """How often a look searches from the first ids, though it has marks."""

@@ -66,6 +66,7 @@ class Gone:
         Gone("DELETE FROM node_beat", 5, Known(), ""),
         Gone("SELECT 1", 5, Known(runs=[17]), "run 17, which {me} drove, is not in it"),
         Gone("SELECT 1", 5, Known(running=[17]), "attempt 17, which {me} ran, is not in it"),
+        Gone("SELECT 1", 7_200, Known(runs=[17], running=[17], ended=[17]), ""),  # deleted since, for its age
         Gone("SELECT 1", 5, Known(attempts=[17]), ""),
         Gone("SELECT 1", 5, Known(begun=[17]), ""),
         Gone("SELECT 1", 5, Known(ended=[17]), "the end of attempt 17, which {me} ran, is not in it"),

@@ -124,9 +124,9 @@ NEVER_ENDING = (
         "7",
         "a connection in use stayed open when idle ones were closed",
         Patch(
-            "dao/postgres/database.py",
-            "        if engine.pool is not pool:\n",
-            "        if engine.pool is None:\n",
+            "dao/postgres/pool.py",
+            "            elif generation == self._generation and connection",
+            "            elif connection",
             "a connection returned to a closed pool",
         ),
         "tests/dao/test_connections.py::test_what_is_in_use_when_the_others_are_closed_is_closed_when_it_is_given_back",

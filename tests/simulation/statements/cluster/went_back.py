@@ -13,6 +13,7 @@ from dao.cluster.nodes import Me
 from dao.cluster.went_back import FORGOTTEN_AFTER_S, Known, LastGiven, Place
 from model.ids import Epoch, TaskInstanceId, WorkflowInstanceId
 from model.runs.states import TaskState
+from tests.simulation.statements.retention.old_runs import KEPT_S
 from tests.simulation.tables import Transaction
 
 _timelines = count()
@@ -29,6 +30,8 @@ def why_back(tx: Transaction, me: Me, began: Place, beat_no: int, silent_s: floa
         return f"{me} is not in it"
     if beat is not None and beat.beat_no < beat_no:
         return f"beat {beat_no} of {me} is gone"
+    if silent_s >= KEPT_S / 2:  # in earnest an hour, and runs are kept for a day at least
+        return None
     runs = [f"run {id_}" for id_ in known.runs if tx.get(tx.server.instances, id_) is None]
     attempts = [f"attempt {id_}" for id_ in known.running if tx.get(tx.server.tasks, id_) is None]
     ends = [f"the end of {id_}" for id_ in known.ended if not _has_ended(tx, id_)]
