@@ -198,7 +198,8 @@ class CommandLoop:
         began_s = boottime_s()
         outcomes, slot, is_full = await self._driver.transactions.run(BatchWork, partial(self._take, source))
         if outcomes:
-            confirmed = [each.instance for each in outcomes if each.instance is not None]
+            # One that a refused command named may be about to be deleted, for its age.
+            confirmed = [each.instance for each in outcomes if each.instance is not None and each.reason is None]
             self._confirmed.extend(confirmed)
             self._lately.add(confirmed)
             self._log(outcomes, slot, boottime_s() - began_s)
