@@ -112,7 +112,7 @@ async def work_waits(
         "created_s": marks.created_s if marks else 0.0,
         "event": marks.event if marks else 0,
     }
-    found = dict((await connection.execute(_WORK_WAITS, values)).one()._asdict())
+    found = (await connection.execute(_WORK_WAITS, values)).one()._asdict()
     horizon = Horizon(found.pop("oldest_transaction"), found.pop("next_transaction"))
     is_old = found["oldest_s"] is not None and found["oldest_s"] < found["now_s"] - older_than.total_seconds()
     aged = found.pop("ahead") or is_old

@@ -28,7 +28,7 @@ TOGETHER = {
     "runs/workflow_instances.py: _INSERT_ONCE": "its many columns are those of _INSERT",
     "tasks/task_claims.py: _claim": "everywhere or at some places: the same thirty lines, and different plans",
 }
-SENDS = {"execute", "exec_driver_sql"}
+SENDS = {"execute"}
 
 
 def test_a_statement_is_one_literal_text_but_for_a_few_with_a_reason() -> None:
