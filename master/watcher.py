@@ -10,7 +10,8 @@ ends as FAILURE: it must neither stay RUNNING nor be retried forever.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from bisect import bisect_right
+from collections.abc import Collection, Sequence
 from itertools import islice
 
 import structlog
@@ -75,9 +76,10 @@ class Watcher:
         """Check once all that this master drives or owns, stretch by stretch."""
         found: dict[WorkflowInstanceId, str] = {}
         suspects: dict[WorkflowInstanceId, str] = {}
+        ids = sorted(self._driver.runs.ids())
         after: WorkflowInstanceId | None = WorkflowInstanceId(0)
         while after is not None:
-            stretch, after = await self._stretch(after)
+            stretch, after = await self._stretch(ids, after)
             found |= stretch
             for id_, missing in stretch.items():
                 # A run that is driven again counts as new: that it is still stuck must be seen twice as well.
@@ -93,41 +95,47 @@ class Watcher:
         self._begun = self._driver.transactions.open.begun
 
     async def _stretch(
-        self, after: WorkflowInstanceId
+        self, ids: Sequence[WorkflowInstanceId], after: WorkflowInstanceId
     ) -> tuple[dict[WorkflowInstanceId, str], WorkflowInstanceId | None]:
-        """The faults of the runs that follow `after`, and the last of these runs, None if there are no more."""
+        """The faults of the runs that follow `after`, and the last of these runs, None if there are no more.
+
+        `ids` are those that this master has had in memory as the check began, in order.
+        """
+        runs, size = self._driver.runs, self._stretches.size
+        first = bisect_right(ids, after)
+        ends = [ids[first + size - 1]] if first + size < len(ids) else []
         # Read memory before the rows: then the rows contain the transactions of every run in `held`.
-        held = {id_: runnable for id_, runnable in self._driver.runs.held().items() if id_ > after}
+        held = {id_: runnable for id_ in ids[first : first + size] if (runnable := runs.get(id_)) is not None}
         may_compare = self._driver.transactions.open.none_of(self._begun)
-        size, began_s, stuck_after = self._stretches.size, boottime_s(), self._settings.stuck_after
+        began_s, stuck_after = boottime_s(), self._settings.stuck_after
         try:
             async with self._life.database.reading() as connection:
                 walked = await stuck_runs.walk(connection, self._life.me.epoch, after, size, stuck_after)
-                last = walked.ids[-1] if len(walked.ids) == size else None
-                if last is not None:
-                    held = {id_: runnable for id_, runnable in held.items() if id_ <= last}
+                if len(walked.ids) == size:
+                    ends.append(walked.ids[-1])
+                last = min(ends, default=None)
+                held = {id_: runnable for id_, runnable in held.items() if last is None or id_ <= last}
                 unheard = await stuck_runs.unheard(connection, _under_way(held), stuck_after) if may_compare else ()
         except ShoalError:
             self._stretches.failed()
             raise
         self._stretches.took(len(walked.ids), boottime_s() - began_s)
+        rows = {id_ for id_ in walked.ids if last is None or id_ <= last}
         wrong: dict[WorkflowInstanceId, str] = {}
         if may_compare:
-            wrong |= dict.fromkeys(held.keys() - set(walked.ids), NOT_OURS)
-            known = self._driver.runs.held().keys() | self._driver.transactions.open.dropped()
-            wrong |= dict.fromkeys(set(walked.ids) - known, UNKNOWN)
+            wrong |= dict.fromkeys(held.keys() - rows, NOT_OURS)
+            wrong |= dict.fromkeys(runs.not_held(rows) - self._driver.transactions.open.dropped(), UNKNOWN)
             wrong |= self._still_unheard(unheard, held)
-        return wrong | {each.id: each.missing for each in walked.stuck}, last
+        return wrong | {each.id: each.missing for each in walked.stuck if each.id in rows}, last
 
     def _still_unheard(
         self, unheard: Collection[UnderWay], held: dict[WorkflowInstanceId, WorkflowRunnable]
     ) -> dict[WorkflowInstanceId, str]:
         """Those whose runnable is the same, and has received no event while the rows were read."""
-        now = self._driver.runs.held()
         return {
             each.instance: f"attempt {each.attempt} of its task {each.code} has ended, but its master does not know"
             for each in unheard
-            if now.get(each.instance) is held[each.instance]
+            if self._driver.runs.get(each.instance) is held[each.instance]
             and (each.code, each.attempt) in held[each.instance].under_way()
         }
 

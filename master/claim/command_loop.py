@@ -100,7 +100,8 @@ class CommandLoop:
 
     async def known(self) -> Known:
         """Confirmed runs that are driven, whose rows are never deleted, and those that were begun lately."""
-        driven = self._driver.runs.held().keys() & set(self._confirmed)
+        confirmed = set(self._confirmed)
+        driven = confirmed - self._driver.runs.not_held(confirmed)
         return Known(runs=sorted({*driven, *self._lately}, reverse=True), begun=list(self._confirmed))
 
     async def run(self) -> None:

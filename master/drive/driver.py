@@ -271,7 +271,7 @@ class Driver:
         )
         work.touch({event.run for event in events} if only is None else {only})
         work.suspects = sorted(work.touched)
-        await self.restorer.restore_owned(work, work.touched - self.runs.ids())
+        await self.restorer.restore_owned(work, self.runs.not_held(work.touched))
         await tell_latest(work.connection, (self.runs.get(event.run) for event in events))
         unreadable: dict[WorkflowInstanceId, str] = {}
         for event in await with_run_times(work.connection, events, self.runs):

@@ -181,6 +181,23 @@ async def test_a_row_that_changes_its_owner_by_hand_is_driven_by_the_new_one_alo
     ]  # fmt: skip
 
 
+async def test_rows_that_change_their_owner_are_found_wherever_the_stretches_end(watched: Cluster) -> None:
+    """More runs than one stretch has: what differs is found in each of them, and nothing else."""
+    watched.define(1, "waits", tasks=[{"name": "later", "type": "FAKE", "delay_time": 60}])
+    masters = await start_all(watched)
+    watched.start(1, 2_600)
+    delayed = "SELECT count(*) FROM task_instance WHERE state = 'DELAY_EXECUTION'"
+    await eventually(lambda: watched.one(delayed) == 2_600, within_s=60)
+    one, other = (master.epoch for master in masters)
+    moved = "UPDATE workflow_instance SET master_id = %s WHERE master_id = %s AND id %% 130 = 0 RETURNING id"
+    ids = {id_ for (id_,) in watched.rows(moved, other, one)}
+    sides = "its row says that it is this master's", "this master has it in memory"
+    both = sorted((id_, side) for id_ in ids for side in sides)
+    await eventually(lambda: len(put_right(masters)) >= len(both), within_s=60)
+    assert len(ids) >= 5
+    assert sorted((id_, what.split(",")[0]) for id_, what in put_right(masters)) == both
+
+
 async def test_a_busy_cluster_that_loses_nothing_is_left_alone(watched: Cluster) -> None:
     """Looks as often as can be, under load, with children, retries and delays: no false alarm."""
     watched.environment |= {"SHOAL_MASTER__WATCH_EVERY": "0.05", "SHOAL_MASTER__STUCK_AFTER": "0.001"}
