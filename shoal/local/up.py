@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import shlex
 import socket
 import time
 from collections.abc import Callable, Mapping
@@ -25,7 +26,7 @@ from service.secrets.key_settings import own_key_file
 from shoal.backend import backend_of
 from shoal.clients.direct import DirectClient
 from shoal.config.settings import Settings
-from shoal.config.whereabouts import LOG_STORE, remove_whereabouts, write_whereabouts
+from shoal.config.whereabouts import LOG_STORE, default_folder, remove_whereabouts, write_whereabouts
 from shoal.embedded.place import private_folder
 from shoal.embedded.server import EmbeddedPostgres
 from shoal.first_login import first_login
@@ -179,7 +180,9 @@ class Up:
             self._line("examples", await example_runs.run_all(client, self._options.examples))
         self._say(f"{ready}   Ctrl-C stops everything cleanly.")
         first = f"run {sample.NAME} --wait" if self._options.sample else "workflow apply FILE"
-        self._say(f"  In another terminal: shoal {first}   shoal runs   shoal master list")
+        is_usual = self._folder == default_folder()
+        found = "" if is_usual else f"export SHOAL_FOLDER={shlex.quote(str(self._folder.absolute()))}   "
+        self._say(f"  In another terminal: {found}shoal {first}   shoal runs   shoal master list")
 
     async def _keep(self, cluster: LocalCluster, child: Child, drill: DrillServer) -> None:
         """Restart a child whenever it ends by itself."""

@@ -77,7 +77,7 @@ async def test_a_new_database_is_left_without_the_sample_if_that_is_asked(tmp_pa
     process = await shoal.start("up", "--masters", "1", "--no-sample", "--folder", str(folder))
     running = RunningUp(process, folder)
     try:
-        await running.says(r"In another terminal: shoal workflow apply FILE")
+        await running.says(r"In another terminal: export SHOAL_FOLDER=/\S+   shoal workflow apply FILE")
         assert "Sample" not in running.said
         assert (await CommandLine.at(SHOAL_FOLDER=str(folder))("workflow", "list", "--json")).json == []
         process.send_signal(signal.SIGINT)
