@@ -1,6 +1,6 @@
 """The address to which others send events that start a workflow.
 
-The signature says who asks, so it is no operation, for which an account or a token asks.
+The signature proves the sender, so this is no operation, which needs an account or a token.
 """
 
 from __future__ import annotations

@@ -45,7 +45,9 @@ def listen(host: str, port: int, limits: Limits, *, what: str, instead: str) -> 
         # Its connections have it too: one whose client reads nothing is ended with what is buffered for it.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(STALLED_S_MAX * 1000))
         listener.bind((host, port))
-        listener.listen(limits.at_once)  # at once: who reads our address may connect before the server has started
+        listener.listen(
+            limits.at_once
+        )  # at once: a client may connect as soon as it knows our address, before the server has started
     except OSError as failed:
         listener.close()
         raise Refused(
@@ -114,8 +116,8 @@ class HttpServer:
     async def stop(self) -> None:
         """Accept no more, answer requests that have begun, for some seconds at most, and close all."""
         if self._accepting is not None and self._accepting.is_serving():
-            # Who has just been accepted has a place in the line some turns of the loop later. asyncio loses whoever has
-            # none when it closes: that client would wait for ever.
+            # A client that has just been accepted has a place in the line some turns of the loop later. When asyncio
+            # closes, it loses the clients without a place: they would wait for ever.
             asyncio.get_running_loop().remove_reader(self._listener)
             await asyncio.sleep(LOOK_S)
             self._accepting.close()

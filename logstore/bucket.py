@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 DEFAULT_REGION = "us-east-1"
 CONNECT_S_MAX = 5.0
 RETRIES_MAX = 1
-"""Of one request, within its time; who asks has pauses of its own."""
+"""Of one request, within its time; the caller pauses between its own retries."""
 _CODE = re.compile(r"<Code>([A-Za-z0-9.]{1,60})</Code>")
 _STATUS = re.compile(r"status code: ([0-9]{3}\b[A-Za-z -]{0,40})")
 

@@ -71,7 +71,7 @@ class StoreCalls:
             result, error = None, None
             try:
                 result = call(self.store, advanced)
-            except BaseException as raised:  # noqa: BLE001 - passed on to who waits
+            except BaseException as raised:  # noqa: BLE001 - passed on to the caller
                 error = raised
             with suppress(RuntimeError):  # the loop is closed: nobody waits now
                 loop.call_soon_threadsafe(finish, result, error)

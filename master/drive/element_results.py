@@ -32,8 +32,9 @@ class ElementResults:
         self._named = tuple(named)
 
     def lists(self, printed: Mapping[int, str], count: int) -> tuple[str | None, str]:
-        """A list for each name that an element gave: of its values in the order of the elements, null where there is
-        none, as a JSON object of texts. What was lost for want of a log store a sentence says, also to who reads it.
+        """A list of the values of each name that an element gave, in the order of the elements, null where there is
+        none, as a JSON object of texts. A sentence says what was lost for want of a log store; it stands in the lists
+        too.
 
         Args:
             printed: the outputs of an element, as its row has them, by its index.

@@ -122,7 +122,7 @@ class Horizon(NamedTuple):
 
 
 class Settling(Generic[Given]):
-    """Says when what was given out before a moment is certain: whoever was given it has committed or given up.
+    """Says when what was given out before a moment is certain: each transaction that was given some has ended.
 
     A transaction is given an id shortly before it counts as one that writes. So the horizon is read `GRACE_S` after
     that moment, and what was given is certain when a look sees the end of every transaction below that horizon.

@@ -43,8 +43,8 @@ _ORDERED = (
 
 
 class Declaration(BaseModel):
-    """What is declared of one parameter, besides its value. `required`: no run begins without a value of it, whoever
-    gives it. `min` and `max` are for numbers, DATE and TIMESTAMP."""
+    """What is declared of one parameter, besides its value. `required`: no run begins without a value of it, from
+    any source. `min` and `max` are for numbers, DATE and TIMESTAMP."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

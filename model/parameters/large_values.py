@@ -5,10 +5,10 @@
 The worker of the task that gave it writes the file, and the text goes wherever the value would: into rows, other values
 and other runs. A worker reads the file for a task that names the value; a master only for what it decides itself, such
 as `each`, SWITCH and paths into JSON (`master/drive/large_values.py`). What such a text stands for never changes, since
-the text has its hash; so what was read is remembered here, whoever asks.
+the text has its hash; so what was read is remembered here for all readers.
 
 A list of what elements give may be too large as well: then its master writes the file. In it such texts stand for the
-large ones among them (`parts`), so nobody needs to have all of them at once but who reads the whole.
+large ones among them (`parts`), so only a reader of the whole list needs to have all of them at once.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def base_parameters(
     """Project, inherited (from the parent workflow), global and startup parameters; each overrides the one before.
 
     References and times in them are replaced here, once. Startup parameters that `are_made` (by a task of another run,
-    or by a former version of this run) were replaced before, and what an event tells is data, whoever sent it: nothing
+    or by a former version of this run) were replaced before, and what an event tells is data, from any sender: nothing
     in them is replaced. What a parent workflow of another project has sealed is not inherited.
 
     Raises `Refused` if they grow too large, if a secret is among them in plain text, or sealed for something else, if

@@ -19,8 +19,8 @@ ATTEMPTS_MIN, ATTEMPTS_MAX = 50, 2_000
 ROWS_MAX = 2 * ATTEMPTS_MAX
 """The most attempts that one statement deletes: of a larger run the others are deleted in later steps."""
 PAUSE_SHARE = 50
-"""How many times longer than a step that deletes runs the pause after it is. Nobody waits for the deletion, and whoever
-works shares the processors and the disk with it."""
+"""How many times longer than a step that deletes runs the pause after it is. Nobody waits for the deletion, and it
+shares the processors and the disk with real work."""
 SHORT_S, LONG_S = 0.1, 0.5
 """A deletion that took less lets the next one be larger, one that took more makes it smaller."""
 

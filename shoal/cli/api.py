@@ -50,7 +50,7 @@ async def api(
         role.listen()
         typer.echo(f"shoal: {local_cluster.SERVES} {role.url}", err=True)
         if await first_login.first_login(database, system_user()) is not None:
-            # Not the link: this is a log, and who reads it would be an admin.
+            # Not the link: this is a log, and a reader of it could become an admin.
             typer.echo(
                 "shoal: the first admin is made; for a link by which it logs in: shoal user link admin", err=True
             )

@@ -106,7 +106,7 @@ def tell_away(error: Unavailable) -> None:
 
 
 class _Progress:
-    """Shows a person who waits what happens, on standard error: standard output is for the result."""
+    """Shows what happens during the wait, on standard error: standard output is for the result."""
 
     def __init__(self, command: int) -> None:
         self.see = f"shoal why command {command}"

@@ -47,7 +47,7 @@ async def show(
     pool: PoolName,
     limit: Annotated[int, typer.Option(min=1, max=SHOWN_MAX, help="At most this many resources, and who wait.")] = 50,
 ) -> None:
-    """Show a pool: each resource with who holds it until when, what is set aside and why, and the line of who waits."""
+    """Show a pool: who holds each resource and until when, what is set aside and why, and who waits in which order."""
     async with call.client() as client:
         now = (await client.ask(clock.read_clock)).now
         head = await client.ask(resource_pools.get_pool, pool)

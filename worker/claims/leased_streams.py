@@ -38,7 +38,7 @@ class LeasedStreams:
 
         Args:
             others: the other nodes that live.
-            epoch: who asks; it has so many free `places`.
+            epoch: the node that asks; it has so many free `places`.
         """
         mine: dict[str, list[Waiter]] = {}
         for each in sorted(waiters, key=lambda each: each.order):

@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def _locked(place: Path, how: int) -> int:
-    """The lock of an environment. Whoever removes one removes its lock with it: then it is another file."""
+    """The lock of an environment. Its file is removed with the environment: a later one has another file."""
     path = place.with_suffix(".lock")
     while True:
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
