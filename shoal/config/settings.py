@@ -25,6 +25,7 @@ from pydantic_settings import (
 from alert.settings import AlertSettings
 from api.settings import ApiSettings
 from dao.postgres import address
+from dao.secrets.kept import FileSecret
 from dao.secrets.secret_file import read_secret
 from logstore.settings import LogStoreSettings
 from metrics.settings import MetricsSettings
@@ -58,7 +59,7 @@ class Settings(BaseSettings):
 
     database_url: SecretStr | None = Field(None, description="postgresql+psycopg://user:password@host/name")
     database_password: SecretStr | None = Field(None, description="password of its user, in place of one in the URL")
-    database_password_file: Path | None = Field(None, description="file with it, read by each new connection")
+    database_password_file: Path | None = Field(None, description="file with it, which may change")
     registry_url: SecretStr | None = Field(
         None,
         description="zookeeper://host:2181,host2:2181/shoal, or a database URL; not given: as recorded, at first the "
@@ -128,7 +129,7 @@ class Settings(BaseSettings):
             why = unreadable_whereabouts(self.data_folder)
             said = "no database is named; give --database-url or SHOAL_DATABASE_URL, or use `shoal up`"
             raise InvalidSettings(f"{said} ({why})" if why else said)
-        url = self.database_url.get_secret_value()
+        url = _url_of(self.database_url)
         if self.database_password_file is not None:
             if self.database_password is not None:
                 raise InvalidSettings(
@@ -164,7 +165,7 @@ class Settings(BaseSettings):
         return settings_of(self)
 
     def named_registry(self) -> str | None:
-        return self.registry_url.get_secret_value() if self.registry_url else None
+        return _url_of(self.registry_url) if self.registry_url else None
 
     def joining(self) -> Joining:
         """How a master or worker of this process joins."""
@@ -213,6 +214,14 @@ def _config_file() -> Path | None:
             f"the settings file {path} is {'a folder' if stat.S_ISDIR(mode) else 'no file'}; {_OTHER_FILE}"
         )
     return path
+
+
+def _url_of(secret: SecretStr) -> str:
+    """A URL; that of a database with the file that it is from, which each connection reads."""
+    url = secret.get_secret_value()
+    if isinstance(secret, FileSecret) and url.startswith("postgres"):
+        return address.with_argument(url, address.URL_FILE, str(secret.path))
+    return url
 
 
 def _given(flags: dict[str, Any]) -> dict[str, Any]:
