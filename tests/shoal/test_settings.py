@@ -204,3 +204,24 @@ def test_a_url_of_a_file_may_change_its_user_and_not_its_place(monkeypatch: pyte
     file.write_text("postgresql+psycopg://two:other@b/shoal")
     assert signs() == ["a", "two", "other", None]
     assert "other" not in address.shown
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("api.key", "api.private_key"),
+        ("api.certificat", "api.certificate"),
+        ("worker.group", "worker.groups"),
+        ("databse_url", "database_url"),
+        ("mastr", "master"),
+        ("drain", "master.drain"),
+        ("master.nix", None),
+    ],
+)
+def test_an_unknown_setting_is_told_with_the_one_that_may_be_meant(given: str, meant: str | None) -> None:
+    group, _, name = given.rpartition(".")
+    Path("shoal.toml").write_text(f"[{group}]\n{name} = 1\n" if group else f"{name} = 1\n")
+    with pytest.raises(Refused) as raised:
+        load_settings()
+    suggested = f'; did you mean "{meant}"? See docs' if meant else "; see docs"
+    assert f'there is no setting "{given}"{suggested}' in str(raised.value)
