@@ -18,7 +18,7 @@ from api.large_bulk import go_on
 from api.middleware import HEALTH
 from api.settings import ApiSettings
 from api.web_page import Page
-from http_server.certificate import Certificate
+from dao.secrets.certificate import Certificate
 from http_server.limits import Limits
 from http_server.server import HttpServer, listen
 from metrics.health import Health

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
@@ -18,7 +19,6 @@ from uvicorn.config import Config
 from uvicorn.server import ServerState
 
 from http_server.asgi import STALLED_S_MAX, App, all_in_use
-from http_server.certificate import Certificate
 from http_server.connections import Connection, Line, TlsConnection
 from http_server.limits import Limits
 from model.errors import Refused
@@ -63,7 +63,7 @@ class HttpServer:
         app: answers them.
         listener: the socket; closed by `stop`.
         limits: what clients may take.
-        tls: for https.
+        tls: gives what the next connection uses; for https.
         full: answers when all connections have requests.
         proxies: addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.
     """
@@ -74,7 +74,7 @@ class HttpServer:
         listener: socket.socket,
         limits: Limits,
         *,
-        tls: Certificate | None = None,
+        tls: Callable[[], ssl.SSLContext] | None = None,
         full: App = all_in_use,
         proxies: Collection[str] = (),
     ) -> None:
@@ -107,7 +107,7 @@ class HttpServer:
         tls, handshake_s = self._tls, self._limits.head_s
         # Without the loop's own TLS, in which a connection exists only after the handshake.
         connections: Callable[[], asyncio.BaseProtocol] = (
-            made if tls is None else lambda: TlsConnection(made(), tls.context(), handshake_s)
+            made if tls is None else lambda: TlsConnection(made(), tls(), handshake_s)
         )
         self._accepting = await asyncio.get_running_loop().create_server(
             connections, sock=self._listener, backlog=self._limits.at_once

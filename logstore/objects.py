@@ -9,11 +9,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
 
 from logstore.bucket import code_in, open_bucket, said
 from logstore.protocol import MARK, PART_BYTES, Advanced
 from logstore.settings import LogStoreSettings
 from model.errors import Denied, NotFound, Refused, Unavailable
+
+if TYPE_CHECKING:
+    from obstore.store import S3Store
 
 _FULL = {"QuotaExceeded", "XMinioStorageFull", "InsufficientStorage", "EntityTooLarge", "ServiceQuotaExceededException"}
 
@@ -33,20 +38,31 @@ class ObjectStore:
         self._place = f"s3://{bucket}/{prefix}".rstrip("/") + (f" at {settings.endpoint}" if settings.endpoint else "")
         self._base_error = exceptions.BaseError
         self._denied = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)
-        key = None
-        if settings.access_key_id is not None and settings.secret_access_key is not None:
-            key = (settings.access_key_id.get_secret_value(), settings.secret_access_key.get_secret_value())
+        self._settings = settings
+        self._open = partial(
+            open_bucket,
+            bucket,
+            prefix,
+            endpoint=settings.endpoint,
+            region=settings.region or os.environ.get("AWS_REGION"),
+            within_s=settings.timeout.total_seconds(),
+        )
+        self._key = self._key_now()
         try:
-            self._store = open_bucket(
-                bucket,
-                prefix,
-                endpoint=settings.endpoint,
-                region=settings.region or os.environ.get("AWS_REGION"),
-                key=key,
-                within_s=settings.timeout.total_seconds(),
-            )
+            self._opened = self._open(key=self._key)
         except exceptions.BaseError as error:
             raise Refused(f"the log store {self._place} cannot be used: {type(error).__name__}") from None
+
+    @property
+    def _store(self) -> S3Store:
+        """With the key that its files have now."""
+        if (now := self._key_now()) != self._key:
+            self._key, self._opened = now, self._open(key=now)
+        return self._opened
+
+    def _key_now(self) -> tuple[str, str] | None:
+        name, secret = self._settings.access_key_id, self._settings.secret_access_key
+        return None if name is None or secret is None else (name.get_secret_value(), secret.get_secret_value())
 
     @property
     def place(self) -> str:

@@ -30,7 +30,7 @@ class Responder:
     Args:
         make: makes the text; called in the responder's thread.
         health: of this process. Supervisors ask for it by any name and without a token; it names no secret.
-        token: what a request must send, None = any may read.
+        token: gives what a request must send, None = any may read.
         refreshing: awaited before the text is made.
     """
 
@@ -38,7 +38,7 @@ class Responder:
         self,
         make: Callable[[], bytes],
         health: Health,
-        token: str | None = None,
+        token: Callable[[], str] | None = None,
         refreshing: Sequence[Callable[[], Awaitable[None]]] = (),
     ) -> None:
         self._make = make
@@ -79,7 +79,7 @@ class Responder:
         if self._token is None:
             return True
         kind, _, token = headers.get(b"authorization", "").partition(" ")
-        return kind.lower() == "bearer" and hmac.compare_digest(token.strip().encode("latin-1"), self._token.encode())
+        return kind.lower() == "bearer" and hmac.compare_digest(token.strip().encode("latin-1"), self._token().encode())
 
     async def _text(self) -> bytes:
         if time.monotonic() - self._made_s >= MADE_EVERY_S:

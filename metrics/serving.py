@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 
 from prometheus_client import (
     CollectorRegistry,
@@ -15,8 +16,9 @@ from prometheus_client import (
     generate_latest,
 )
 
+from dao.secrets.certificate import Certificate
+from dao.secrets.kept import Kept
 from dao.secrets.secret_file import read_secret
-from http_server.certificate import Certificate
 from http_server.limits import Limits
 from http_server.server import HttpServer, in_thread, listen
 from metrics.declaring import Part
@@ -84,20 +86,26 @@ def _shown(parts: Iterable[Part], role: str, name: str, version: str) -> Collect
     return shown
 
 
-def _token(settings: MetricsSettings) -> str | None:
-    token = settings.token.get_secret_value() if settings.token is not None else None
+def _token(settings: MetricsSettings) -> Callable[[], str] | None:
+    """What gives the token as it is now."""
     if settings.token_file is not None:
-        if token is not None:
+        if settings.token is not None:
             raise InvalidSettings("metrics.token and metrics.token_file are both set; leave one of them out")
-        token = read_secret(settings.token_file, "metrics.token_file")
-        if len(token) < TOKEN_LENGTH_MIN or not (token.isascii() and token.isprintable()):
-            raise InvalidSettings(
-                f"metrics.token_file {settings.token_file} must have one line of at least {TOKEN_LENGTH_MIN} "
-                f"characters of ASCII; make one with: openssl rand -hex 32"
-            )
-    if token is None and not settings.is_loopback:
+        path = settings.token_file
+        return Kept([path], lambda: _read_token(path), what="metrics.token_file").now
+    if settings.token is None and not settings.is_loopback:
         raise InvalidSettings(
             f"metrics.host {settings.host} is reached from other machines, so /metrics needs a token there; set "
             f"metrics.token_file, or serve it on 127.0.0.1"
+        )
+    return None if settings.token is None else settings.token.get_secret_value
+
+
+def _read_token(path: Path) -> str:
+    token = read_secret(path, "metrics.token_file")
+    if len(token) < TOKEN_LENGTH_MIN or not (token.isascii() and token.isprintable()):
+        raise InvalidSettings(
+            f"metrics.token_file {path} must have one line of at least {TOKEN_LENGTH_MIN} "
+            f"characters of ASCII; make one with: openssl rand -hex 32"
         )
     return token

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, SecretStr
 from pydantic_settings import NoDecode
 
 
 def _split(given: Any) -> Any:
+    if isinstance(given, SecretStr):  # of a file, which has the whole text
+        return (given,)
     return tuple(part.strip() for part in given.split(",") if part.strip()) if isinstance(given, str) else given
 
 

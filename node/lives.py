@@ -24,6 +24,7 @@ from model.errors import Denied, Fenced, Outdated, ShoalError, Unavailable, Unkn
 from model.repeated import Repeated
 from node.joining import Joining
 from node.life import Life
+from node.remembered import refuse_if_back
 from node.watchdog import watched
 from registry import belonging
 from registry.clock import boottime_s
@@ -74,6 +75,7 @@ async def new_life(
         metrics.beat_age.set_function(lambda: boottime_s() - life.last_beat_s)
         with structlog.contextvars.bound_contextvars(**{role: address, "name": name, "epoch": life.me.epoch}):
             try:
+                await refuse_if_back(life, registry)
                 with watched(max(timedelta(seconds=life.silence.fence_s), HUNG_MIN)):
                     yield life, registry
             finally:

@@ -100,6 +100,7 @@ async def _first_mark(registry: Registry) -> str:
             f"the registry {registry.url} is in use by another cluster: {len(members)} of its nodes are there; "
             f"give this one another root, or another database as its registry"
         )
+    await registry.forget()
     return there
 
 

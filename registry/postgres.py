@@ -170,6 +170,15 @@ class PostgresRegistry:
         with self._reached():
             return await self._rows.set_mark(mark)
 
+    def remember(self, text: str | None) -> None:
+        """Nothing."""
+
+    async def remembered(self) -> str | None:
+        return None
+
+    async def forget(self) -> None:
+        """There is nothing."""
+
     async def _renew(self) -> None:
         """Renew the lease, and retry while the database is unavailable, until cancelled."""
         backoff = Backoff()

@@ -108,3 +108,16 @@ class Registry(Protocol):
     async def set_mark(self, mark: str) -> str:
         """Set this mark, unless there is one already. Returns the mark that is there; a lost mark is created again."""
         ...
+
+    def remember(self, text: str | None) -> None:
+        """Keep this text with the next proof of the session, for when all nodes are gone. A registry in a database
+        remembers nothing: it is restored with it."""
+        ...
+
+    async def remembered(self) -> str | None:
+        """The last such text of any node."""
+        ...
+
+    async def forget(self) -> None:
+        """Forget it, since another cluster begins here."""
+        ...

@@ -58,6 +58,8 @@ class ZooKeeperRegistry:
         self._entry_lock = asyncio.Lock()
         self._wanted: Heartbeat | None = None
         self._mark: str | None = None
+        self._text: str | None = None
+        """What is to be remembered and is not yet."""
         self._made: str | None = None
         """The path of an entry that may exist, wanted or not."""
 
@@ -173,9 +175,24 @@ class ZooKeeperRegistry:
         self._mark = await self.read_mark() or mark
         return self._mark
 
+    def remember(self, text: str | None) -> None:
+        """See the protocol. It is written beside the entry, at least every third of the session time-out."""
+        self._text = text
+
+    async def remembered(self) -> str | None:
+        found = await self._connected_bridge().read(self._text_path)
+        return found.decode(errors="replace") if found else None
+
+    async def forget(self) -> None:
+        await self._connected_bridge().delete(self._text_path)
+
     @property
     def _mark_path(self) -> str:
         return f"{self._ensemble.root}/cluster"
+
+    @property
+    def _text_path(self) -> str:
+        return f"{self._ensemble.root}/database"
 
     async def _correct(self) -> None:
         """Prove the session and maintain the entry, until cancelled."""
@@ -214,7 +231,13 @@ class ZooKeeperRegistry:
                 self._made = None
             else:
                 await bridge.ensure_folder(self._ensemble.root)
+            await self._write_text(bridge)
             self._contact.proved(sent_s)
+
+    async def _write_text(self, bridge: KazooBridge) -> None:
+        text, self._text = self._text, None
+        if text is not None and await bridge.write(self._text_path, text.encode()) is Owner.NOBODY:
+            await bridge.create(self._text_path, text.encode())
 
     async def _correct_entry(self, bridge: KazooBridge, heartbeat: Heartbeat) -> None:
         path = f"{self._folder(heartbeat.kind)}/{heartbeat.epoch:0{_EPOCH_DIGITS}}"

@@ -1,7 +1,7 @@
 """Running one role as a process: signals, exit codes, and its reserved address.
 
-The first SIGTERM, SIGINT or SIGHUP asks for a graceful stop; a second SIGTERM or SIGINT ends the process at once. A
-terminal that closes may send SIGHUP several times, and systemd sends it after SIGTERM, so that one never does.
+The first SIGTERM or SIGINT asks for a graceful stop, a second one ends the process at once. SIGHUP has files of secrets
+and certificates read again. Only if its terminal was closed, which may send several, it asks for a graceful stop too.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 
 import structlog
 
+from dao.secrets import kept
 from metrics.health import Health
 from model.errors import Refused
 from node.address import advertised, joined
@@ -72,14 +73,42 @@ async def until_stopped(
     beside = [loop.create_task(each) for each in (limit(), supervisor.tell(health))]
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
+    had_terminal = _has_terminal()
+
+    def on_hangup() -> None:
+        if had_terminal and not _has_terminal():
+            stop_softly()
+        elif not stop.is_set():
+            read_again()
+
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup: it is to outlive its terminal
-        loop.add_signal_handler(signal.SIGHUP, stop_softly)
+        loop.add_signal_handler(signal.SIGHUP, on_hangup)
     try:
         with suppress(asyncio.CancelledError):
             await serving
     finally:
         for each in beside:
             each.cancel()
+
+
+def read_again() -> None:
+    """Read what lies in files again: what is wrong there is in the log, and its former value stays in use."""
+    is_right = kept.read_all_again()
+    log.info("files_read_again", all_right=is_right)
+
+
+def bear_hangups() -> None:
+    """Let SIGHUP end no process that begins, and will read all files anyway; unless its terminal was closed."""
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL and not _has_terminal():
+        signal.signal(signal.SIGHUP, lambda *_: None)
+
+
+def _has_terminal() -> bool:
+    try:
+        os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
 
 
 def reserve_address(host: str, port: int) -> tuple[str, socket.socket]:

@@ -16,6 +16,8 @@ from urllib.parse import parse_qsl, quote, unquote
 
 from psycopg import OperationalError, pq
 
+from dao.postgres.client_files import ClientFiles
+from dao.secrets.kept import Kept
 from dao.secrets.secret_file import read_secret
 from dao.secrets.url_options import is_secret_option
 from model.errors import InvalidSettings
@@ -35,7 +37,11 @@ _WHOLE_NUMBERS = ("connect_timeout", "keepalives", "keepalives_idle", "keepalive
 
 
 PASSWORD_FILE = "password_file"  # noqa: S105 - a name
-"""An argument of Shoal's own: the file that has the password. Each new connection reads it, so that it may change."""
+URL_FILE = "url_file"
+FORMER_PASSWORD = "former_password"  # noqa: S105 - a name
+"""Arguments of Shoal's own: the file that has the password, or the whole URL, which each new connection reads; and what
+to try if the server refuses the password."""
+_OWN = (PASSWORD_FILE, URL_FILE)
 
 
 class Address:
@@ -43,12 +49,14 @@ class Address:
 
     `arguments` are named as libpq names them, with several hosts separated by commas. `settings` are those of the
     argument `options`, which Shoal sets itself once it is connected, since a pooler may drop them. `shown` has no
-    secrets; `place` has no user either, and is the same for the same place. Only `current` has the password of a file.
+    secrets; `place` has no user either, and is the same for the same place. Only `current` has what is in a file.
     """
 
     def __init__(self, arguments: Mapping[str, str]) -> None:
-        self._password_file = arguments.get(PASSWORD_FILE)
-        self.arguments = arguments = {name: value for name, value in arguments.items() if name != PASSWORD_FILE}
+        self._files = {name: Path(arguments[name]) for name in _OWN if name in arguments}
+        self._kept: Kept[Mapping[str, str]] | None = None
+        self.arguments = arguments = {name: value for name, value in arguments.items() if name not in _OWN}
+        self._client_files = ClientFiles(arguments)
         self.settings = dict(_settings(arguments.get("options", "")))
         hidden = {name: "***" for name in arguments if is_secret_option(name)}
         self.shown = _written(SCHEME, {**arguments, **hidden})
@@ -65,10 +73,23 @@ class Address:
         return _written("postgresql", self.current())
 
     def current(self) -> Mapping[str, str]:
-        """The arguments with the password as it is now. Raises `InvalidSettings`: its file cannot be used."""
-        if self._password_file is None:
+        """The arguments with the password as it is now. Raises `InvalidSettings`: its file could never be used."""
+        if not self._files:
             return self.arguments
-        return {**self.arguments, "password": read_secret(Path(self._password_file), "the password file")}
+        if self._kept is None:
+            self._kept = Kept([*self._files.values()], self._read, what="the password of the database")
+        return self._kept.now()
+
+    def _read(self) -> Mapping[str, str]:
+        now = dict(self.arguments)
+        if (path := self._files.get(URL_FILE)) is not None:
+            found = Address(_arguments(read_secret(path, "database_url_file")))
+            if found.place != self.place:
+                raise InvalidSettings(f"{path} names another database now; restart this process to use that one")
+            now = dict(found.arguments)
+        if (path := self._files.get(PASSWORD_FILE)) is not None:
+            now["password"] = read_secret(path, "the password file")
+        return now
 
     def hosts(self) -> list[dict[str, str]]:
         """The arguments for each host, in the order in which to try them; without the options: see `settings`.
@@ -76,9 +97,12 @@ class Address:
         Raises `psycopg.OperationalError`: the file of the password cannot be used, perhaps for a moment.
         """
         try:
-            current = self.current()
+            current = {**self.current(), **self._client_files.now()}
         except InvalidSettings as error:
             raise OperationalError(str(error)) from None
+        former = self._kept.former if self._kept is not None else None
+        if former and former.get("user") == current.get("user") and former.get("password"):
+            current[FORMER_PASSWORD] = former["password"]
         common = {**current, "options": ""}  # "" = nor those of the environment
         lists = {name: common[name].split(",") for name in ("host", "hostaddr", "port") if common.get(name)}
         count = max((len(values) for values in lists.values()), default=1)
@@ -162,7 +186,7 @@ def _host_and_port(text: str) -> tuple[str, str]:
 
 
 def _check(arguments: Mapping[str, str]) -> None:
-    known = {PASSWORD_FILE} | {option.keyword.decode() for option in pq.Conninfo.get_defaults()} - {"replication"}
+    known = {*_OWN} | {option.keyword.decode() for option in pq.Conninfo.get_defaults()} - {"replication"}
     for name, value in arguments.items():
         if name not in known:
             near = nearest(name, known)

@@ -24,7 +24,8 @@ from psycopg import errors, waiting
 from psycopg.abc import PQGen
 
 from dao.postgres import reserved_descriptors
-from dao.postgres.address import Address
+from dao.postgres.address import FORMER_PASSWORD, Address
+from dao.postgres.errors import login_refused
 from dao.postgres.pipeline import Cursor, PipelinedConnection
 from model.cluster.means import is_passing
 from model.errors import Denied, Refused
@@ -179,9 +180,16 @@ class Connection(PipelinedConnection):
                 "client_encoding": "UTF8",
                 "application_name": application_name,
             }
+            given = {**_KEEPALIVE, **arguments, **own}
+            former = given.pop(FORMER_PASSWORD, None)
             try:
-                connecting = cls.connect(autocommit=True, cursor_factory=Cursor, **{**_KEEPALIVE, **arguments, **own})
-                return await _connected(connecting)
+                try:
+                    return await _connected(cls.connect(autocommit=True, cursor_factory=Cursor, **given))
+                except psycopg.OperationalError as refused:
+                    if former is None or login_refused(str(refused)) is None:
+                        raise
+                    given["password"] = former
+                    return await _connected(cls.connect(autocommit=True, cursor_factory=Cursor, **given))
             except psycopg.ProgrammingError:  # what libpq cannot read it repeats, with the password
                 raise Refused("libpq cannot read the arguments of the database URL; correct it") from None
 

@@ -78,7 +78,7 @@ def translated(error: BaseException) -> ShoalError:
     # Without an SQLSTATE either the value could not be sent at all, or the server did not answer.
     if isinstance(error, psycopg.DataError | psycopg.ProgrammingError | psycopg.NotSupportedError):
         return BadData(sentence)
-    if (denied := _login_refused(str(error))) is not None:
+    if (denied := login_refused(str(error))) is not None:
         return denied
     if isinstance(error, psycopg.Error) and error.pgconn is not None and error.pgconn.used_password:
         return Unavailable(
@@ -88,7 +88,8 @@ def translated(error: BaseException) -> ShoalError:
     return Unavailable(f"the database does not answer: {sentence}")
 
 
-def _login_refused(said: str) -> Denied | None:
+def login_refused(said: str) -> Denied | None:
+    """What the text of a failed connection says, if it says that the server does not let this user in."""
     for line in said.splitlines():
         for pattern, cure in _LOGIN_REFUSED.items():
             if re.search(pattern, line):

@@ -8,15 +8,17 @@ cannot relabel the password of a data source as an environment, whose script a t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dao.secrets.kept import Kept
 from model.errors import InvalidSettings, Refused
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet  # else imported where it is used: lists of names need no encryption
 
+KeysById = Mapping[str, "Fernet"]
 KEY_ID_LENGTH = 12
 WHERE_TO_PUT = "put it into secrets.keys (SHOAL_SECRETS__KEYS) or into the file that secrets.key_file names"
 
@@ -45,15 +47,17 @@ class Vault:
     """Encrypts and decrypts with the keys of this process; without any key it refuses both.
 
     Args:
-        keys: as `new_key` makes them, the one that encrypts first.
-        read_again: all keys as they are now; asked for one that is not there yet.
+        keys: those of files, or as `new_key` makes them, the one that encrypts first.
 
-    Raises `InvalidSettings` for a text that is not a key; the message names it by its position, never its text.
+    Raises as `opened`.
     """
 
-    def __init__(self, keys: Sequence[str], read_again: Callable[[], Sequence[str]] = tuple) -> None:
-        self._keys = _opened(keys)
-        self._read_again = read_again
+    def __init__(self, keys: Kept[KeysById] | Sequence[str]) -> None:
+        self._kept = keys if isinstance(keys, Kept) else Kept((), lambda: opened(keys), what="keys of secrets")
+
+    @property
+    def _keys(self) -> KeysById:
+        return self._kept.value
 
     def __repr__(self) -> str:
         return f"Vault({', '.join(self._keys)})"
@@ -65,11 +69,12 @@ class Vault:
 
     def seal(self, text: str, purpose: str) -> Sealed:
         """Encrypt with the first key. `purpose` says what it is, such as `data source shop`. Raises `Refused`."""
-        if not self._keys:
+        keys = self._keys
+        if not keys:
             raise Refused(
                 f"there is no key to encrypt the {purpose}; `shoal config add-key FILE` makes one: {WHERE_TO_PUT}"
             )
-        key_id, first = next(iter(self._keys.items()))
+        key_id, first = next(iter(keys.items()))
         return Sealed(first.encrypt(f"{purpose}\0{text}".encode()), key_id)
 
     def open(self, sealed: Sealed, purpose: str) -> str:
@@ -77,7 +82,7 @@ class Vault:
         from cryptography.fernet import InvalidToken
 
         if sealed.key_id not in self._keys:
-            self._refresh()
+            self._kept.now()
         key = self._keys.get(sealed.key_id)
         if key is None:
             raise Refused(
@@ -93,22 +98,21 @@ class Vault:
             raise Refused(f"what is stored as {purpose} was encrypted as something else; set it again")
         return text
 
-    def _refresh(self) -> None:
-        """The first one encrypts from now on; those that are gone still decrypt."""
-        now = _opened(self._read_again())
-        self._keys = {**now, **{id_: key for id_, key in self._keys.items() if id_ not in now}}
 
+def opened(keys: Sequence[str]) -> KeysById:
+    """Keys by their fingerprints, in this order.
 
-def _opened(keys: Sequence[str]) -> dict[str, Fernet]:
+    Raises `InvalidSettings` for a text that is not a key; the message names it by its position, never its text.
+    """
     from cryptography.fernet import Fernet
 
-    opened = {}
+    found = {}
     for number, key in enumerate(keys, 1):
         try:
-            opened[key_id_of(key)] = Fernet(key)
+            found[key_id_of(key)] = Fernet(key)
         except ValueError:
             raise InvalidSettings(
                 f"key {number} of {len(keys)} for secrets is not a key (44 characters of URL-safe base64); "
                 f"`shoal config add-key FILE` makes one"
             ) from None
-    return opened
+    return found

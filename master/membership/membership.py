@@ -33,6 +33,7 @@ from node.left_tasks import LeftTasks
 from node.life import Life
 from node.meter import load_a_core
 from node.overload import Overload
+from node.remembered import text_of
 from node.waiting import set_within
 from registry.clock import boottime_s
 from registry.presence import present
@@ -167,6 +168,7 @@ class Membership:
                 metrics.runs.set(heartbeat.running)
                 metrics.runs_max.set(heartbeat.capacity)
                 await self._life.beat(heartbeat)
+                self._registry.remember(text_of(self._life))
                 await self._announce(heartbeat, now_s)
                 if is_news or self._others_changed():
                     self._registry.changed.set()

@@ -11,6 +11,8 @@ import queue
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -45,7 +47,10 @@ class OtlpSender:
             ) from None
         # Its own lines would not be in the form of the log; what matters of them is logged below.
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
-        self._exporter = OTLPSpanExporter(settings.endpoint, headers=_headers(settings), timeout=EXPORT_S_MAX)
+        self._settings = settings
+        self._headers = _headers(settings)
+        self._new_exporter = partial(OTLPSpanExporter, settings.endpoint, timeout=EXPORT_S_MAX)
+        self._exporter = self._new_exporter(headers=self._headers)
         self._resource = Resource({"service.name": settings.service, "service.version": version})
         self._queue: queue.Queue[Sequence[Span]] = queue.Queue(QUEUED_MAX)
         self._fails = False
@@ -77,6 +82,7 @@ class OtlpSender:
 
         try:
             why = None
+            self._take_new_headers()
             if self._exporter.export([self._made(span) for span in spans]) is not SpanExportResult.SUCCESS:
                 why = "the receiver did not take them"
         except Exception as error:  # noqa: BLE001 - of a library and a foreign server: the next spans are sent anyway
@@ -87,6 +93,12 @@ class OtlpSender:
         elif why is None and self._fails:
             log.info("traces_sent_again")
         self._fails = why is not None
+
+    def _take_new_headers(self) -> None:
+        """From the file of the setting; while they cannot be read, the former ones stay in use."""
+        with suppress(Refused):
+            if (now := _headers(self._settings)) != self._headers:
+                self._headers, self._exporter = now, self._new_exporter(headers=now)
 
     def _made(self, span: Span) -> ReadableSpan:
         from opentelemetry.sdk.trace import ReadableSpan

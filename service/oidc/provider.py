@@ -20,7 +20,7 @@ from urllib.parse import quote_plus, urlencode
 
 import httpx
 
-from dao.secrets.secret_file import read_secret
+from dao.secrets.kept import kept_secret
 from model.errors import Unauthenticated, Unavailable
 from service.oidc.id_token import Claims, UnknownKey, checked_claims
 from service.oidc.settings import OidcSettings, checked_url
@@ -63,6 +63,8 @@ class Provider:
         self._found: tuple[float, Mapping[str, Any]] | None = None
         self._keys: tuple[float, Sequence[Mapping[str, Any]]] | None = None
         self._client: httpx.AsyncClient | None = None
+        path = settings.client_secret_file
+        self._secret = None if path is None else kept_secret(path, "api.oidc.client_secret_file")
 
     async def login_url(self, secret: str) -> str:
         """Where the browser with this secret logs in. Raises `Unavailable`."""
@@ -131,7 +133,7 @@ class Provider:
         }
         headers = {"Accept": "application/json"}
         ways = there.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
-        password = await asyncio.to_thread(self._secret)
+        password = None if self._secret is None else await asyncio.to_thread(self._secret.now)
         if password is None:
             form["client_id"] = settings.client_id
         elif "client_secret_basic" in ways:
@@ -149,10 +151,6 @@ class Provider:
         if status >= httpx.codes.INTERNAL_SERVER_ERROR:
             raise Unavailable(f"{self._name} answered {status}; try again, or log in by password")
         raise Unauthenticated(f"{self._name} refused the login: {problem}; log in again")
-
-    def _secret(self) -> str | None:
-        path = self._settings.client_secret_file
-        return None if path is None else read_secret(path, "api.oidc.client_secret_file")
 
     async def _claims(self, there: Mapping[str, Any], token: str, nonce: str) -> Claims:
         for is_last in (False, True):

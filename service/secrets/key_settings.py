@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
+from dao.secrets.kept import FileSecret, Kept
 from dao.secrets.secret_file import OTHERS, read_closed
 from model.errors import Refused
 from model.listed import LISTED
 
 if TYPE_CHECKING:
-    from dao.secrets.vault import Vault
+    from cryptography.fernet import Fernet
+
+    from dao.secrets.vault import KeysById, Vault
 
 FILE_NAME = "secret-keys"
 """The key file in the data folder of `shoal up`."""
@@ -38,19 +41,26 @@ class SecretSettings(BaseModel):
 
 
 def open_vault(settings: SecretSettings) -> Vault:
-    """The vault with all keys of the settings, those of the file last; empty if there are none. It reads the file again
-    when it meets a key that it lacks.
+    """The vault with all keys of the settings, those of the file last; empty if there are none. It reads files again on
+    SIGHUP, and when it meets a key that it lacks.
 
     Raises:
         InvalidSettings: the file cannot be read, or other users can read it too; or a text is no key.
     """
-    from dao.secrets.vault import Vault  # here, since cryptography loads slowly, and the settings need this module
+    from dao.secrets.vault import Vault, opened  # here, since cryptography loads slowly, and the settings need this
 
-    def keys() -> list[str]:
-        listed = [key.get_secret_value() for key in settings.keys]
-        return [*listed, *(read_key_file(settings.key_file) if settings.key_file else ())]
+    held: dict[str, Fernet] = {}
 
-    return Vault(keys(), keys)
+    def keys() -> KeysById:
+        """Those that are gone come last: they still decrypt."""
+        listed = [each.strip() for key in settings.keys for each in key.get_secret_value().split(",")]
+        now = opened([*listed, *(read_key_file(settings.key_file) if settings.key_file else ())])
+        held.update(now)
+        return {**now, **held}
+
+    files = [key.path for key in settings.keys if isinstance(key, FileSecret)]
+    files += [settings.key_file] if settings.key_file else []
+    return Vault(Kept(files, keys, what="keys of secrets"))
 
 
 def read_key_file(path: Path) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from dao.cluster import cluster, node_listings, went_back
-from dao.postgres import address, schema
+from dao.postgres import address, schema, upgrade_trial
 from dao.postgres import roles as dao_roles
 from model.cluster import timing as times_of_nodes
 from model.errors import Denied, InvalidSettings, Refused, Unavailable
@@ -63,10 +63,16 @@ async def upgrade(
     plan: Annotated[
         bool, typer.Option("--plan", help="Only list the scripts that would run, and the nodes that must stop first.")
     ] = False,
+    locks: Annotated[
+        bool,
+        typer.Option("--locks", help="With --plan: run and undo the scripts, to say what waits for them."),
+    ] = False,
 ) -> None:
     """Upgrade an older schema. Safe to run twice, and concurrently."""
+    if locks and not plan:
+        raise Refused("--locks belongs to --plan; give that too")
     if plan:
-        await _show_plan(call)
+        await _show_plan(call, with_locks=locks)
     else:
         await _upgrade(call, nobody_runs=nobody_runs)
 
@@ -242,16 +248,19 @@ def _times(changes: Sequence[str]) -> dict[str, object]:
     return found
 
 
-async def _show_plan(call: Invocation) -> None:
+async def _show_plan(call: Invocation, *, with_locks: bool) -> None:
     async with call.database() as database:
         planned = await schema.plan(database)
+        is_tried = with_locks and planned.version > 0
+        trials = await upgrade_trial.tried(database, planned.scripts) if is_tried else []
     if call.as_json:
         scripts = [
             {"version": each.version, "script": each.name, "old_nodes_may_run": each.old_nodes_may_run}
             for each in planned.scripts
         ]
         versions = {"schema_version": planned.version, "needed_version": planned.needed}
-        output.print_json({**versions, "scripts": scripts, "in_the_way": list(planned.in_the_way)})
+        tried = {"trials": [asdict(each) for each in trials]} if with_locks else {}
+        output.print_json({**versions, "scripts": scripts, "in_the_way": list(planned.in_the_way), **tried})
         return
     has = f"has schema version {planned.version}" if planned.version else "has no Shoal schema"
     output.say(f"The database {database.shown} {has}, and this program needs version {planned.needed}.")
@@ -265,6 +274,21 @@ async def _show_plan(call: Invocation) -> None:
     )
     if planned.in_the_way:
         output.say(f"Stop these first: {', '.join(planned.in_the_way)}.")
+    for trial in trials:
+        took = (
+            f"more than {upgrade_trial.TRIAL_S_MAX:g} s, and was ended"
+            if trial.took_s is None
+            else (f"{trial.took_s:.2g} s")
+        )
+        output.say(f"{trial.script} took {took}. Its locks:" if trial.locks else f"{trial.script} took {took}.")
+        if trial.locks:
+            output.table(
+                Column("TABLE", [lock.table for lock in trial.locks]),
+                Column("WAIT FOR IT", [upgrade_trial.BLOCKED[lock.mode] for lock in trial.locks]),
+                Column("WORK", [f"{lock.work} of {lock.size}" if lock.work else "none" for lock in trial.locks]),
+            )
+    if planned.version and not with_locks:
+        output.hint("What they lock, and for how long: shoal db upgrade --plan --locks (runs and undoes them)")
 
 
 async def _upgrade(call: Invocation, *, nobody_runs: bool = False) -> None:

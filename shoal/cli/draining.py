@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from shlex import quote
 from typing import Annotated
@@ -12,7 +13,7 @@ from model.cluster import nodes
 from model.errors import Refused
 from service.cluster import drains, members
 from service.words import ago, counted, plain
-from shoal.cli import exit_codes, output
+from shoal.cli import exit_codes, output, values
 from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
 from shoal.clients.client import Client
@@ -20,6 +21,8 @@ from shoal.clients.waiting import poll
 
 CONFIRM_WITHIN_S = 10.0
 """Longer than a master takes to give its runs to others and to begin its next life."""
+SILENT_S_MAX = 60.0
+"""Without a limit of the user's, a wait ends when a node has not confirmed, or has not beaten, for so long."""
 ABSENT_S = 3.0
 """A master that is drained is absent for a moment between two of its lives."""
 
@@ -33,13 +36,13 @@ def add_to_masters(group: typer.Typer) -> None:
 
 
 def add_to_workers(group: typer.Typer) -> None:
-    verb(group, "shoal worker drain NAME", "shoal worker drain NAME --wait", name="drain")(drain_worker)
+    verb(group, "shoal worker drain NAME", "shoal worker drain NAME --wait --timeout 5m", name="drain")(drain_worker)
     verb(group, "shoal worker undrain NAME", name="undrain")(undrain_worker)
 
 
-async def drain_master(call: Invocation, name: NodeName, wait: Wait = False) -> None:
+async def drain_master(call: Invocation, name: NodeName, wait: Wait = False, timeout: values.Timeout = None) -> None:
     """Give the slot and the runs of a master to others; it takes nothing until it is undrained, even if it restarts."""
-    await _drain(call, nodes.NodeKind.MASTER, name, wait=wait)
+    await _drain(call, nodes.NodeKind.MASTER, name, values.Waiting(wait, timeout))
 
 
 async def undrain_master(call: Invocation, name: NodeName) -> None:
@@ -47,12 +50,12 @@ async def undrain_master(call: Invocation, name: NodeName) -> None:
     await _undrain(call, nodes.NodeKind.MASTER, name)
 
 
-async def drain_worker(call: Invocation, name: NodeName, wait: Wait = False) -> None:
+async def drain_worker(call: Invocation, name: NodeName, wait: Wait = False, timeout: values.Timeout = None) -> None:
     """Let the tasks of a worker end, and its streams go on elsewhere at once; it begins no others until undrained.
 
     A restart does not change that.
     """
-    await _drain(call, nodes.NodeKind.WORKER, name, wait=wait)
+    await _drain(call, nodes.NodeKind.WORKER, name, values.Waiting(wait, timeout))
 
 
 async def undrain_worker(call: Invocation, name: NodeName) -> None:
@@ -60,14 +63,15 @@ async def undrain_worker(call: Invocation, name: NodeName) -> None:
     await _undrain(call, nodes.NodeKind.WORKER, name)
 
 
-async def _drain(call: Invocation, kind: nodes.NodeKind, name: str, *, wait: bool) -> None:
+async def _drain(call: Invocation, kind: nodes.NodeKind, name: str, waiting: values.Waiting) -> None:
+    wait, limit_s = waiting.wait, waiting.limit_s()
     operation = drains.drain_master if kind is nodes.NodeKind.MASTER else drains.drain_worker
     async with call.client() as client:
         answer = await client.ask(operation, name, drains.WaitForDrain(wait=CONFIRM_WITHIN_S))
         if wait and not call.as_json:
             output.say(_sentence(answer))
         if wait and answer.is_alive:
-            answer = await _until_empty(client, answer)
+            answer = await _until_empty(client, answer, limit_s)
     if call.as_json:
         output.print_json(output.answer_fields(answer))
     elif wait:
@@ -95,12 +99,16 @@ async def _undrain(call: Invocation, kind: nodes.NodeKind, name: str) -> None:
     output.print_result(call, output.answer_fields(answer), sentence)
 
 
-async def _until_empty(client: Client, answer: drains.DrainAnswer) -> drains.DrainAnswer:
-    """The answer once nothing runs there: it has confirmed that it begins nothing and has nothing, or is gone."""
-    seen_s = time.monotonic()
+async def _until_empty(client: Client, answer: drains.DrainAnswer, limit_s: float | None) -> drains.DrainAnswer:
+    """The answer once nothing runs there: it has confirmed that it begins nothing and has nothing, or is gone.
+
+    Raises `typer.Exit` after `limit_s`, and says why.
+    """
+    seen_s = well_s = time.monotonic()
+    why = "the server did not answer"
 
     async def read() -> drains.DrainAnswer | None:
-        nonlocal seen_s
+        nonlocal seen_s, well_s, why
         row = await _row(client, answer)
         if row is None:
             is_gone = time.monotonic() - seen_s > ABSENT_S
@@ -108,10 +116,30 @@ async def _until_empty(client: Client, answer: drains.DrainAnswer) -> drains.Dra
         seen_s = time.monotonic()
         if row.drain is None:
             raise Refused(f"{answer.name} was undrained meanwhile, and takes work again")
-        is_empty = row.drain.confirmed and row.running == 0
-        return answer.model_copy(update={"running": 0, "drain": row.drain}) if is_empty else None
+        if row.drain.confirmed and row.beat_age_s < SILENT_S_MAX:
+            well_s = seen_s
+        elif limit_s is None and seen_s - well_s > SILENT_S_MAX:
+            raise TimeoutError
+        if row.drain.confirmed and row.running == 0:
+            return answer.model_copy(update={"running": 0, "drain": row.drain})
+        why = _why_not_empty(row)
+        return None
 
-    return await poll(read, lambda error: output.say(f"waiting for the server: {error}", style="dim"))
+    try:
+        async with asyncio.timeout(limit_s):
+            return await poll(read, lambda error: output.say(f"waiting for the server: {error}", style="dim"))
+    except TimeoutError:
+        typer.echo(f"shoal: {plain(answer.name)} is not empty: {why}", err=True)
+        raise typer.Exit(exit_codes.FAILED) from None
+
+
+def _why_not_empty(row: members.NodeAnswer) -> str:
+    beat = f"its last beat was {ago(row.beat_age_s)}"
+    if row.drain is None or not row.drain.confirmed:
+        return f"it has not confirmed the drain, and {beat}: it is dead, frozen, cut off, or too old"
+    running = row.running or 0
+    kind = "run" if isinstance(row, members.MasterAnswer) else "task"
+    return f"{counted(running, kind)} still run{'s' * (running == 1)} there, and {beat}"
 
 
 async def _row(client: Client, answer: drains.DrainAnswer) -> members.NodeAnswer | None:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from pydantic import BaseModel, SecretStr
 
-from dao.secrets.secret_file import read_secret
+from dao.secrets.kept import FileSecret
 from model.errors import InvalidSettings
 
 PREFIX = "SHOAL_"
@@ -28,7 +28,7 @@ def secret_names(settings: type[BaseModel], prefix: str = PREFIX) -> Iterator[st
             yield variable
 
 
-def with_secrets(settings: type[BaseModel], variables: Mapping[str, str | None]) -> dict[str, str | None]:
+def with_secrets(settings: type[BaseModel], variables: Mapping[str, Any]) -> dict[str, Any]:
     """These variables, whose names are in lower case, with what the files have in place of the files' names.
 
     Raises `InvalidSettings`: a file cannot be used, or a secret is given in two ways.
@@ -40,7 +40,7 @@ def with_secrets(settings: type[BaseModel], variables: Mapping[str, str | None])
             continue
         if name.lower() in found:
             raise InvalidSettings(f"{name} and {name}{SUFFIX} are both set; leave one of them out")
-        found[name.lower()] = read_secret(Path(path), f"{name}{SUFFIX}")
+        found[name.lower()] = FileSecret(Path(path), f"{name}{SUFFIX}")
     return found
 
 

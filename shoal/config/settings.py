@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from pydantic_settings import (
 from alert.settings import AlertSettings
 from api.settings import ApiSettings
 from dao.postgres import address
+from dao.secrets.kept import FileSecret
 from dao.secrets.secret_file import read_secret
 from logstore.settings import LogStoreSettings
 from metrics.settings import MetricsSettings
@@ -32,6 +34,7 @@ from model.cluster.master_settings import MasterSettings
 from model.cluster.timing import Timing
 from model.cluster.tracing_settings import TracingSettings
 from model.errors import InvalidSettings
+from model.near import nearest
 from node.joining import Joining
 from service.secrets.key_settings import SecretSettings
 from service.settings import Setting
@@ -41,6 +44,8 @@ from shoal.config.whereabouts import default_folder, unreadable_whereabouts
 from worker.settings import WorkerSettings
 
 DEFAULT_FILE = "shoal.toml"
+NEAR = 0.7
+"""How alike a name must be to one that is suggested."""
 _OTHER_FILE = "fix that, or name another by --config or SHOAL_CONFIG"
 
 
@@ -58,7 +63,7 @@ class Settings(BaseSettings):
 
     database_url: SecretStr | None = Field(None, description="postgresql+psycopg://user:password@host/name")
     database_password: SecretStr | None = Field(None, description="password of its user, in place of one in the URL")
-    database_password_file: Path | None = Field(None, description="file with it, read by each new connection")
+    database_password_file: Path | None = Field(None, description="file with it, which may change")
     registry_url: SecretStr | None = Field(
         None,
         description="zookeeper://host:2181,host2:2181/shoal, or a database URL; not given: as recorded, at first the "
@@ -128,7 +133,7 @@ class Settings(BaseSettings):
             why = unreadable_whereabouts(self.data_folder)
             said = "no database is named; give --database-url or SHOAL_DATABASE_URL, or use `shoal up`"
             raise InvalidSettings(f"{said} ({why})" if why else said)
-        url = self.database_url.get_secret_value()
+        url = _url_of(self.database_url)
         if self.database_password_file is not None:
             if self.database_password is not None:
                 raise InvalidSettings(
@@ -164,7 +169,7 @@ class Settings(BaseSettings):
         return settings_of(self)
 
     def named_registry(self) -> str | None:
-        return self.registry_url.get_secret_value() if self.registry_url else None
+        return _url_of(self.registry_url) if self.registry_url else None
 
     def joining(self) -> Joining:
         """How a master or worker of this process joins."""
@@ -215,6 +220,33 @@ def _config_file() -> Path | None:
     return path
 
 
+def _url_of(secret: SecretStr) -> str:
+    """A URL; that of a database with the file that it is from, which each connection reads."""
+    url = secret.get_secret_value()
+    if isinstance(secret, FileSecret) and url.startswith("postgres"):
+        return address.with_argument(url, address.URL_FILE, str(secret.path))
+    return url
+
+
+def _meant(name: str) -> str | None:
+    """The setting that an unknown name may mean: a like one of its group, one with this word, or one elsewhere."""
+    known = list(_names_of(Settings))
+    group, _, word = name.rpartition(".")
+    beside = {last: each for each in known for of, _, last in [each.rpartition(".")] if of == group}
+    if (near := nearest(word, list(beside), cutoff=NEAR)) is not None:
+        return beside[near]
+    with_word = (each for last, each in beside.items() if word in last.split("_"))
+    return next(with_word, next((each for each in known if each.rpartition(".")[2] == word), None))
+
+
+def _names_of(settings: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    """The names of all settings, such as `worker.groups`."""
+    for name, field in settings.model_fields.items():
+        yield f"{prefix}{name}"
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from _names_of(field.annotation, f"{prefix}{name}.")
+
+
 def _given(flags: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in flags.items():
@@ -231,7 +263,9 @@ def _sentence(part: Any) -> str:
     where = ".".join(str(step) for step in part["loc"])
     message = str(part["msg"]).removeprefix("Value error, ").replace("a valid tuple", 'a list, such as ["a", "b"]')
     if part["type"] == "extra_forbidden":
-        return f'there is no setting "{where}"; see docs/reference/settings.md'
+        near = _meant(where)
+        cure = f'did you mean "{near}"? See' if near else "see"
+        return f'there is no setting "{where}"; {cure} docs/reference/settings.md'
     if part["type"] in ("model_type", "model_attributes_type"):
         return (
             f'"{where}" is a group of settings; write [{where}], and below it NAME = VALUE; '

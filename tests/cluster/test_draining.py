@@ -240,6 +240,27 @@ async def test_a_node_of_a_version_that_knows_no_drains_is_not_drained(cluster: 
     assert cluster.rows("SELECT * FROM drain") == []
 
 
+async def test_a_wait_for_a_node_that_cannot_confirm_or_become_empty_ends_and_says_why(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    _waits_for(cluster, tmp_path / "gate")
+    await cluster.master(SHOAL_NAME="m1")
+    worker = await cluster.worker(SHOAL_NAME="w1")
+    cluster.start(1)
+    await eventually(lambda: cluster.journal.runs(), within_s=20)
+    code, said = await _says(cluster, "worker", "drain", "w1", "--wait", "--timeout", "1s")
+    assert code == 1
+    assert "w1 is not empty: 1 task still runs there, and its last beat was" in said.replace("\n", " ")
+    await _shoal(cluster, "worker", "undrain", "w1")
+    cluster.nodes[0].kill()  # nobody is left who could fence it
+    worker.kill()
+    code, said = await _says(cluster, "worker", "drain", "w1", "--wait", "--timeout", "12s")
+    assert code == 1
+    assert "w1 is not empty: it has not confirmed the drain, and its last beat was" in said.replace("\n", " ")
+    refused = await _says(cluster, "worker", "drain", "w1", "--timeout", "12s")
+    assert refused[0] == 2
+
+
 async def test_a_row_by_hand_is_read_with_the_next_beat(cluster: Cluster) -> None:
     worker = await cluster.worker(SHOAL_NAME="w1")
     cluster.rows("INSERT INTO drain (kind, name) VALUES ('WORKER', 'w1')")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.cluster.cluster import Cluster
+from tests.cluster.cluster import Cluster, Node
 from tests.eventually import eventually
 from tests.servers.postgres import PostgresServer, binaries
 from tests.shoal.command_line import CommandLine
@@ -100,6 +101,55 @@ async def test_a_dump_that_is_restored_under_a_cluster_stops_it_until_a_person_h
         cluster.check_exactly_once(7)
         assert set(cluster.journal.runs().values()) == {1}, "no key belongs to two tasks"
         assert cluster.one("SELECT max(id) FROM workflow_instance") > 5 * 10**9
+
+
+@pytest.mark.parametrize("begins_after", [False, True])
+async def test_a_master_that_starts_on_a_dump_that_was_restored_while_all_were_stopped_notices_it(
+    server: PostgresServer, zookeeper_url: str, tmp_path: Path, *, begins_after: bool
+) -> None:
+    """ZooKeeper remembers what was confirmed: beats of a life that the dump has, or a life that it has not."""
+    with cluster_at(server.url("shoal"), tmp_path) as cluster:
+        cluster.environment["SHOAL_REGISTRY_URL"] = zookeeper_url
+        shoal = CommandLine.at(server.url("shoal"))
+        master = await cluster.master()
+        if begins_after:
+            await _stops(master)
+        dump(server, tmp_path / "dump")
+        if begins_after:
+            master = await cluster.master()
+        beats = "SELECT beat_no FROM node_beat ORDER BY node_id DESC LIMIT 1"
+        seen = cluster.one(beats)
+        await eventually(lambda: cluster.one(beats) > seen + 2, within_s=20)
+        await _stops(master)
+        restore(server, tmp_path / "dump")
+        master = cluster.begin("master", {})
+        await _has_stopped(cluster)
+        await eventually(lambda: master.events("database_went_back"))
+        said = "the registry remembers master" if begins_after else "was confirmed, and its last one here is"
+        assert said in cluster.one("SELECT why FROM went_back")
+        doctor = await shoal("doctor")
+        assert doctor.code == 1
+        assert said in doctor.out.replace("\n", " ")
+        assert (await shoal("db", "restored")).code == 0
+        await eventually(lambda: master.events("joined"), within_s=60)
+
+
+async def test_a_dump_that_lacks_nothing_stops_no_master(
+    server: PostgresServer, zookeeper_url: str, tmp_path: Path
+) -> None:
+    with cluster_at(server.url("shoal"), tmp_path) as cluster:
+        cluster.environment["SHOAL_REGISTRY_URL"] = zookeeper_url
+        await _stops(await cluster.master())
+        (await cluster.master()).kill()
+        dump(server, tmp_path / "dump")
+        restore(server, tmp_path / "dump")
+        await cluster.master()
+        await eventually(lambda: cluster.rows("SELECT why FROM went_back"), until=[])
+
+
+async def _stops(node: Node) -> None:
+    node.signal(signal.SIGTERM)
+    assert await node.ended() == 0
 
 
 async def test_a_worker_that_starts_on_a_restored_dump_has_logs_of_attempts_to_come(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 
@@ -156,15 +157,23 @@ async def test_a_worker_of_root_without_a_default_tenant_warns_when_it_starts(cl
     assert not safe.events("tasks_run_as_root")
 
 
-@pytest.mark.parametrize("numbers", [[signal.SIGTERM], [signal.SIGHUP, signal.SIGHUP]])
-async def test_a_stopping_worker_lets_its_tasks_end(cluster: Cluster, numbers: list[signal.Signals]) -> None:
+@pytest.mark.parametrize("closes_terminal", [False, True])
+async def test_a_stopping_worker_lets_its_tasks_end(cluster: Cluster, *, closes_terminal: bool) -> None:
     cluster.define(1, "short", tasks=[{"name": "a", "type": "SHELL", "params": {"script": "sleep 2"}}])
     await cluster.master()
+    terminal, its_end = os.openpty()
+    if closes_terminal:  # which a process of a session without one gets by opening it
+        cluster.before = ["bash", "-c", f'exec 3<> {os.ttyname(its_end)}; exec "$@"', "bash"]
     worker = await cluster.worker()
     cluster.start(1, 3)
     await eventually(lambda: _running(cluster) == 3)
-    for number in numbers:
-        worker.signal(number)
+    if closes_terminal:
+        worker.signal(signal.SIGHUP)
+        await eventually(lambda: worker.events("files_read_again"))
+    else:
+        worker.signal(signal.SIGTERM)
+    os.close(its_end)
+    os.close(terminal)
     assert await worker.ended() == 0
     assert cluster.rows("SELECT state, attempt, count(*) FROM task_instance GROUP BY 1, 2") == [("SUCCESS", 1, 3)]
 

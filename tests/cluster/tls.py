@@ -11,10 +11,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 
-def certificate(folder: Path) -> Path:
-    """A file with a new key and its certificate for localhost."""
+def certificate(folder: Path, name_of: str = "localhost") -> Path:
+    """A file with a new key and its certificate for this name."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name_of)])
     now = datetime.now(UTC)
     made = (
         x509.CertificateBuilder()

@@ -107,6 +107,9 @@ class Machine:
         if names == ["shoal-*"]:
             names = list(self._units)
         assert names
+        if action == "reload":
+            for name in names:
+                await self._reload(name)
         if action in ("stop", "restart"):
             for name in names:
                 await self._stop(name)
@@ -122,6 +125,11 @@ class Machine:
         extra = {"SHOAL_API__PORT": "0"}
         self._units[name] = stack.enter_context(running(unit, self._cluster, self._supervisor, extra)), stack
         await eventually(lambda: "READY=1" in self._supervisor.heard(), within_s=60)
+
+    async def _reload(self, name: str) -> None:
+        process, _ = self._units[name]
+        process.send(signal.SIGHUP)
+        await eventually(lambda: '"files_read_again"' in process.log_tail(1000))
 
     async def _stop(self, name: str) -> None:
         process, stack = self._units.pop(name)

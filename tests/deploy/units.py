@@ -99,4 +99,5 @@ def running(
 def started(command: Sequence[str], cluster: Cluster, name: str, environment: Mapping[str, str]) -> Child:
     """A process with this environment and no other; its output is in NAME.log of the cluster's folder."""
     log = cluster.folder / f"{name}.log"
-    return Child.of(command, cwd=cluster.folder, log=log, environment=environment)
+    tree = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}  # which program it is
+    return Child.of(command, cwd=cluster.folder, log=log, environment={**environment, **tree})

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
+from dao.secrets.certificate import Certificate
 from http_server.asgi import App, Receive, Scope, Send, answer
-from http_server.certificate import Certificate
 from http_server.limits import Limits
 from http_server.server import HttpServer, listen
 

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from dao.secrets.certificate import Certificate
 from http_server.asgi import Receive, Scope, Send
-from http_server.certificate import Certificate
 from tests.cluster.tls import certificate
 from tests.http_server.raw import LARGE, Raw, serving, small_app
 

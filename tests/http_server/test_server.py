@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from dao.secrets.certificate import Certificate
 from http_server.asgi import Receive, Scope, Send, answer, host_name
-from http_server.certificate import Certificate
 from http_server.limits import Limits
 from http_server.server import HttpServer, in_thread, listen
 from model.errors import Refused

@@ -236,3 +236,17 @@ def test_a_wrong_url_is_refused_without_repeating_it(url: str) -> None:
     with pytest.raises(Refused) as error:
         make_registry(url, session_timeout=SESSION, application_name="x")
     assert "p4ss" not in str(error.value)
+
+
+async def test_what_is_to_be_remembered_outlives_all_nodes_unless_it_is_the_database(scene: Scene) -> None:
+    async with opened(scene) as registry:
+        assert await registry.remembered() is None
+        registry.remember("a beat")
+        await registry.register(master(1))
+        registry.remember("the last beat")
+        await registry.unregister()
+    async with opened(scene) as registry:
+        kept = "the last beat" if isinstance(scene, ZooKeeperScene) else None
+        assert await registry.remembered() == kept
+        await registry.forget()
+        assert await registry.remembered() is None

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from dao.secrets.kept import read_all_again
 from dao.secrets.vault import Sealed, key_id_of, new_key
 from model.errors import Refused
 from service.secrets.key_settings import SecretSettings, add_key, open_vault, own_key_file, read_key_file
@@ -34,7 +35,7 @@ def test_a_process_learns_a_key_that_is_added_while_it_works(tmp_path: Path) -> 
     assert working.key_ids == (new, old), "the first one encrypts"
     (tmp_path / "keys").unlink()
     assert working.open(before, "it") == "a"
-    with pytest.raises(Refused, match=r"the key file .+ cannot be read"):
+    with pytest.raises(Refused, match=r"encrypted with key unknown, which this process lacks"):
         working.open(Sealed(b"", "unknown"), "it")
 
 
@@ -87,3 +88,22 @@ def test_a_key_file_in_a_folder_of_another_user_is_refused(tmp_path: Path, monke
     Path("closed").mkdir(0o000)
     said = told_to_nobody(lambda: add_key(Path("closed", "keys")))
     assert said == "the key file closed/keys cannot be written (Permission denied); choose another place"
+
+
+def test_keys_of_a_file_encrypt_once_they_are_read_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    first, second = new_key(), new_key()
+    file = tmp_path / "listed"
+    file.touch(0o600)
+    file.write_text(first)
+    monkeypatch.setenv("SHOAL_SECRETS__KEYS_FILE", str(file))
+    working = open_vault(load_settings().secrets)
+    sealed = working.seal("a", "it")
+    file.write_text(f"{second}, {first}")
+    assert working.key_ids == (key_id_of(first),), "other processes may not have it yet"
+    read_all_again()
+    assert working.key_ids == (key_id_of(second), key_id_of(first))
+    file.write_text("no key")
+    read_all_again()
+    file.write_text(second)
+    read_all_again()
+    assert working.open(sealed, "it") == "a", "those that are gone still decrypt"

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import pytest
 from psycopg import OperationalError
 
-from dao.postgres.address import Address
+from dao.postgres.address import FORMER_PASSWORD, PASSWORD_FILE, Address
 from model.errors import Refused
 from shoal.config.secret_files import secret_names
 from shoal.config.settings import Settings, load_settings
@@ -180,5 +180,48 @@ def test_a_password_apart_wins_over_that_of_the_url(tmp_path: Path) -> None:
     assert "of the file" in unquote(address.url())
     assert "old" not in address.shown
     file.unlink()
+    assert [host["password"] for host in address.hosts()] == ["of the file"] * 2, "the former one"
     with pytest.raises(OperationalError, match=r"the password file .* cannot be read: No such file"):
-        address.hosts()
+        Address(address.arguments | {PASSWORD_FILE: str(file)}).hosts()
+
+
+def test_a_url_of_a_file_may_change_its_user_and_not_its_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "url"
+    file.touch(0o600)
+    monkeypatch.setenv("SHOAL_DATABASE_URL_FILE", str(file))
+
+    def signs() -> list[str | None]:
+        [host] = address.hosts()
+        return [host["host"], host["user"], host["password"], host.get(FORMER_PASSWORD)]
+
+    file.write_text("postgresql+psycopg://one:first@a/shoal")
+    address = Address.of(load_settings().database())
+    assert signs() == ["a", "one", "first", None]
+    file.write_text("postgresql+psycopg://one:second@a/shoal")
+    assert signs() == ["a", "one", "second", "first"]
+    file.write_text("postgresql+psycopg://two:other@a/shoal")
+    assert signs() == ["a", "two", "other", None]
+    file.write_text("postgresql+psycopg://two:other@b/shoal")
+    assert signs() == ["a", "two", "other", None]
+    assert "other" not in address.shown
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("api.key", "api.private_key"),
+        ("api.certificat", "api.certificate"),
+        ("worker.group", "worker.groups"),
+        ("databse_url", "database_url"),
+        ("mastr", "master"),
+        ("drain", "master.drain"),
+        ("master.nix", None),
+    ],
+)
+def test_an_unknown_setting_is_told_with_the_one_that_may_be_meant(given: str, meant: str | None) -> None:
+    group, _, name = given.rpartition(".")
+    Path("shoal.toml").write_text(f"[{group}]\n{name} = 1\n" if group else f"{name} = 1\n")
+    with pytest.raises(Refused) as raised:
+        load_settings()
+    suggested = f'; did you mean "{meant}"? See docs' if meant else "; see docs"
+    assert f'there is no setting "{given}"{suggested}' in str(raised.value)

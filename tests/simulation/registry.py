@@ -195,6 +195,15 @@ class SimulatedRegistry:
     async def set_mark(self, mark: str) -> str:
         return mark
 
+    def remember(self, text: str | None) -> None:
+        """No database is restored while all nodes are stopped."""
+
+    async def remembered(self) -> str | None:
+        return None
+
+    async def forget(self) -> None:
+        """There is nothing."""
+
     async def _reached(self) -> None:
         if self._ensemble.random.random() < 0.3:
             await asyncio.sleep(self._ensemble.random.random() * 0.02)

@@ -17,8 +17,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from dao.secrets.certificate import Certificate
 from dao.tasks import task_logs
-from http_server.certificate import Certificate
 from http_server.limits import Limits
 from http_server.server import HttpServer, listen
 from model.errors import Fenced, NotFound, Refused, ShoalError, Unavailable
