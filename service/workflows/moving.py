@@ -233,7 +233,7 @@ async def _notes(
     theirs = await projects.parameters(connection, project) if project != "default" else {}
     for name, value in parse_parameters(head.project_params, "the project's parameters").items():
         if f"${{{name}}}" in content and name not in spec.params and theirs.get(name) != value:
-            what = "has another value for" if name in theirs else "has no"
+            what = "has another value for the" if name in theirs else "has no"
             yield f'project "{project}" {what} parameter "{name}", which it uses'
     if spec.file_contents:
         yield f'it keeps its files as saved; before you change it, put {_few(spec.file_contents)} into "{project}"'
