@@ -28,6 +28,13 @@ TITLES: Mapping[str, str] = {
 }
 
 DETAILS: Mapping[str, str] = {
+    "its callback is not called": ("其回调不会被调用"),
+    "later tasks follow their own start rules": ("后续任务遵循各自的启动规则"),
+    "how many of it run at once in several runs is not limited; give it a pool": (
+        "多个实例中同时运行的数量不受限制；请为它指定资源池"
+    ),
+    "add a case to the SWITCH for each list that it returns": ("请在 SWITCH 中为它返回的每个列表添加一个分支"),
+    "create it before the workflow runs": ("请在工作流运行之前创建"),
     "a rejected task has no results; leave the values out": "被拒绝的任务没有结果；请不要填写值",
     "a rejection needs a reason, which becomes that of the task; give one": "拒绝需要理由，它会成为任务的原因；请填写",
     "workflows were changed at the same moment; nothing is saved, sync again": (
@@ -220,6 +227,40 @@ TEMPLATES: Mapping[str, str] = {
     "your account logs in at {issuer}; an admin can set a password for it": (
         "您的账号在 {issuer} 登录；管理员可以为它设置密码"
     ),
+    'project "{project}" has a workflow "{name}" already': ("项目“{project}”已有工作流“{name}”"),
+    'workflow "{name}" is in project "{project}" already': ("工作流“{name}”已在项目“{project}”中"),
+    'there is no project "{project}"; create it first': ("项目“{project}”不存在；请先创建"),
+    'workflow "{name}" cannot be moved: {reasons}': ("工作流“{name}”无法移动：{reasons}"),
+    "{drafts} of it must be published or discarded first": ("它的草稿（{drafts}）须先发布或丢弃"),
+    "{which} names it, and {name} may not change that one; ask who may to move it": (
+        "{which} 引用了它，而 {name} 无权修改；请由有权者移动"
+    ),
+    'workflow "{name}" of project "{project}"': ("项目“{project}”的工作流“{name}”"),
+    'project "{project}" may not use {thing}, only {others}; name one of those, or ask an admin': (
+        "项目“{project}”不可使用 {thing}，只可使用 {others}；请改用其中之一，或联系管理员"
+    ),
+    'project "{project}" {what} parameter "{name}", which it uses': ("它使用参数“{name}”，而项目“{project}” {what}"),
+    'it keeps its files as saved; before you change it, put {files} into "{project}"': (
+        "它保留已保存的文件；修改前请将 {files} 放入“{project}”"
+    ),
+    'workflow "{name}" of project "{whose}" waits for datasets of "{project}", which it updates': (
+        "项目“{whose}”的工作流“{name}”等待“{project}”的数据集，而它会更新这些数据集"
+    ),
+    'alert rules of "{project}" name it: write {rules} in "{new}"': (
+        "“{project}”的告警规则引用了它：请在“{new}”中编写 {rules}"
+    ),
+    'silences of "{project}" no longer cover it: {silences}': ("“{project}”的静默不再适用于它：{silences}"),
+    "case {number}, {when}: {fault}": "分支 {number}，{when}：{fault}",
+    "there is no parameter {name}; give it a value or remove ${{again}}": (
+        "没有参数 {name}；请给它一个值，或移除 ${{{again}}}"
+    ),
+    "it cannot be read; write it like {example}": ("无法读取；请写成 {example} 的形式"),
+    "{word} means nothing here; write {right}": ("{word} 在此处没有意义；请写 {right}"),
+    "an operator such as && or == is missing before {shown}; add it": ("{shown} 之前缺少 && 或 == 等运算符；请补上"),
+    "there is no function {word} here; {cure}": ("此处没有函数 {word}；{cure}"),
+    "what the group {name} returns": ("组 {name} 返回的内容"),
+    '{where}there is no {kind} "{name}"; {cure}': ("{where}没有名为“{name}”的 {kind}；{cure}"),
+    'task "{task}": {fault}': ("任务“{task}”：{fault}"),
 }
 """Sentences with names: what stands in braces is put into the translation, itself translated if that is possible."""
 

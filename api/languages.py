@@ -1,4 +1,4 @@
-"""The language of a problem's `title` and `detail`: English, or Chinese for who prefers that (Accept-Language).
+"""The language of sentences in answers: English, or Chinese for who prefers that (Accept-Language).
 
 `code` is the same in every language. A sentence that is not in the tables stays English, and Content-Language
 names both then.
@@ -6,6 +6,7 @@ names both then.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 
@@ -16,6 +17,8 @@ ENGLISH, CHINESE = "en", "zh"
 
 _RANGE = re.compile(r"([A-Za-z]{1,8}|\*)(?:-[A-Za-z0-9-]*)?(?:\s*;\s*q\s*=\s*([01](?:\.[0-9]{0,3})?))?")
 _RANGES_MAX = 20
+SAYING = frozenset({"sentence", "fault", "refused", "notes", "conflict"})
+"""The fields of answers, such as previews and reports of imports, that are sentences or lists of them."""
 _SENTENCE_MAX = 500
 """A longer sentence stays English: what patterns cost grows faster than its length."""
 _PLACE = re.compile(r"\{(\w+)\}")
@@ -47,6 +50,22 @@ def translated(problem: Mapping[str, object], language: str) -> tuple[dict[str, 
     if isinstance(faults := problem.get("errors"), list):
         found["errors"] = [{**each, "detail": _sentence(each["detail"]) or each["detail"]} for each in faults]
     return found, ", ".join(contained)
+
+
+def translated_answer(body: bytes) -> bytes:
+    """An answer that is no problem, JSON, in Chinese as far as there are translations of what it says."""
+    return json.dumps(_translated(json.loads(body), says=False), ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _translated(value: object, *, says: bool) -> object:
+    match value:
+        case str() if says:
+            return _sentence(value) or value
+        case list():
+            return [_translated(each, says=says) for each in value]
+        case dict():
+            return {name: _translated(each, says=name in SAYING) for name, each in value.items()}
+    return value
 
 
 def _sentence(english: str) -> str | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
@@ -12,7 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 
-from api import problems
+from api import languages, problems
 from api.denials import Denials
 from api.heavy import LIGHT_BYTES_MAX, LIGHT_US_MAX, HeavyRequests
 from api.open_streams import OpenStreams
@@ -101,13 +103,31 @@ def refuse_larger(bytes_max: int) -> Callable[[Request], Awaitable[Response | No
     return refuse
 
 
+@lru_cache
+def says_sentences(operation: Operation[Any, Any]) -> bool:
+    """Whether there are sentences for people in what it answers."""
+    schema = json.dumps(operation.answer.model_json_schema()) if operation.answer is not None else ""
+    return any(f'"{name}": {{' in schema for name in languages.SAYING)
+
+
+def in_language(response: Response, operation: Operation[Any, Any], request: Request) -> Response:
+    """An answer in the language that the request prefers; a problem sees to that itself."""
+    if isinstance(response, problems.ProblemAnswer) or not says_sentences(operation):
+        return response
+    response.headers.add_vary_header(languages.HEADER)
+    if languages.preferred(request.headers.get(languages.HEADER, "")) == languages.CHINESE and response.body:
+        response.body = languages.translated_answer(bytes(response.body))
+        response.headers["Content-Length"] = str(len(response.body))
+    return response
+
+
 def add_route(router: APIRouter, operation: Operation[Any, Any]) -> None:
     async def elsewhere(request: Request) -> Response | None:
         serving = Serving.of(request)
         if serving.heavy is None or len(await request.body()) <= LIGHT_BYTES_MAX:
             return None
         call = await serving.make_call(request, operation)
-        return await serving.heavy.answer(call.caller.key, request)
+        return in_language(await serving.heavy.answer(call.caller.key, request), operation, request)
 
     waits = may_wait(operation)
 
@@ -122,7 +142,7 @@ def add_route(router: APIRouter, operation: Operation[Any, Any]) -> None:
                     answer = await operation(call, **given)
         except TooCostly:
             assert serving.heavy is not None
-            return await serving.heavy.answer(call.caller.key, request)
+            return in_language(await serving.heavy.answer(call.caller.key, request), operation, request)
         except Replayed as before:
             response = await _replayed(operation, call, before.answer, given.get(QUERY))
         else:
@@ -130,7 +150,7 @@ def add_route(router: APIRouter, operation: Operation[Any, Any]) -> None:
         if (location := response.headers.get("Location")) is not None:
             headers["Location"] = f"{request.scope.get('root_path', '')}{router.prefix}{location}"
         response.headers.update(headers)
-        return response
+        return in_language(response, operation, request)
 
     parameters = [parameter_of(each) for each in operation.signature.parameters.values()]
     parameters.append(inspect.Parameter("request", inspect.Parameter.KEYWORD_ONLY, annotation=Request))

@@ -129,6 +129,11 @@ async def needed_by_dependents(connection: AsyncConnection) -> tuple[set[Workflo
     return named, waited
 
 
+async def has_project(connection: AsyncConnection, project: str) -> bool:
+    """Whether there is one of this name: it has a row or a workflow, or is `default`."""
+    return bool((await connection.execute(_HAS_PROJECT, {"project": project})).scalar_one())
+
+
 async def check(connection: AsyncConnection, project: str, name: str, spec: WorkflowSpec) -> list[str]:
     """Errors in the references of this workflow, which is not saved yet: one message each.
 
@@ -139,7 +144,7 @@ async def check(connection: AsyncConnection, project: str, name: str, spec: Work
     for trigger in spec.triggers:
         if not (trigger.dataset or trigger.datasets) or trigger.project in (None, project):
             continue
-        if not (await connection.execute(_HAS_PROJECT, {"project": trigger.project})).scalar_one():
+        if not await has_project(connection, trigger.project):
             problems.append(f'triggers: there is no project "{trigger.project}" whose tasks could update a dataset')
     named = [*references(spec.tasks), *triggering(spec.triggers)]
     if not named:

@@ -71,8 +71,9 @@ class Mover:
             if _is_resumed_from_above(row, move) and move.workflow_instance_id in locked
         }
         above = await children.above(connection, {id_ for id_ in resumed if id_ is not None}) if resumed else {}
-        revived = {move.workflow_instance_id for _, move in moves if move.type in REVIVING}
+        revived = {move.workflow_instance_id: move for _, move in moves if move.type in REVIVING}
         limited = {run.id: run for run in await members.limited_runs(connection, revived)} if revived else {}
+        await self._check_projects([(locked[id_], move) for id_, move in revived.items() if id_ in locked], work)
         for row, move in moves:
             id_ = move.workflow_instance_id
             from_above = _is_resumed_from_above(row, move)
@@ -109,6 +110,19 @@ class Mover:
             await control.ask_halt(connection, asked)
         if at_rest:
             await children.report_at_rest(connection, at_rest)
+
+    async def _check_projects(self, revived: Sequence[tuple[Locked, Move]], work: BatchWork) -> None:
+        """Forget the plans of workflows that were moved to another project since their runs ended."""
+        if not revived:
+            return
+        keys = {
+            (instance.workflow_code, version)
+            for instance, move in revived
+            for version in (instance.workflow_version, move.version)
+            if version is not None
+        }
+        where = await definitions.whereabouts(work.connection, {code for code, _ in keys})
+        self._driver.plans.check_projects(where, keys)
 
     def _check_limits(self, instance: Locked, move: Move, limited: LimitedRun | None, work: BatchWork) -> None:
         """Raises `Refused` if its project may not use what it goes on with."""

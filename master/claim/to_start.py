@@ -85,6 +85,7 @@ async def read(connection: AsyncConnection, commands: Collection[Start], plans: 
         for command in commands
         if (head := heads.get(command.workflow_code))
     }
+    plans.check_projects(heads, versions)
     return ToStart(heads, plans.at_hand(versions, fetched))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import TypeVar
 
 from dao.definitions import definitions
-from dao.definitions.definitions import Whereabouts, read_spec
+from dao.definitions.definitions import Definition, Whereabouts, read_spec
 from dao.postgres.database import Database
 from master.drive.garbage_collection import collector_paused, keep_for_good
 from model.definitions.plan import Plan
@@ -49,6 +49,13 @@ class Plans:
         self._tasks_max = tasks_max
         self._tasks = 0
         self._plans: OrderedDict[PlanKey, Plan] = OrderedDict()
+
+    def check_projects(self, heads: Mapping[WorkflowCode, Definition | Whereabouts], keys: Collection[PlanKey]) -> None:
+        """Forget those plans whose workflows were moved to another project since they were made."""
+        for key in keys:
+            plan, head = self._plans.get(key), heads.get(key[0])
+            if plan is not None and head is not None and plan.project != head.project:
+                self._drop(key)
 
     def at_hand(self, keys: Collection[PlanKey], fetched: Fetched) -> dict[PlanKey, Plan | Refused]:
         """The plan of each version, or the reason why there is none. Raises `PlansMissing`."""
@@ -94,8 +101,10 @@ class Plans:
         self._plans[key] = plan
         self._tasks += len(plan.tasks)
         while self._tasks > self._tasks_max and len(self._plans) > 1:
-            _, dropped = self._plans.popitem(last=False)
-            self._tasks -= len(dropped.tasks)
+            self._drop(next(iter(self._plans)))
+
+    def _drop(self, key: PlanKey) -> None:
+        self._tasks -= len(self._plans.pop(key).tasks)
 
 
 def _made(key: PlanKey, content: str, where: Whereabouts | None) -> Plan | Refused:

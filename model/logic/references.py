@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from model.definitions.triggers import TriggerSpec
-from model.definitions.workflow import TaskSpec
+from model.definitions.workflow import TaskSpec, WorkflowSpec
 from model.errors import Refused
 from model.logic.dependent import DependentParams
 from model.logic.dynamic import DynamicParams
 from model.logic.sub_process import SubProcessParams
 
 TRIGGER = "TRIGGER"
+Path = tuple[str | int, ...]
+"""Where a value stands in a definition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +54,49 @@ def triggering(triggers: Iterable[TriggerSpec]) -> Iterator[Reference]:
     for trigger in triggers:
         if trigger.workflow is not None:
             yield Reference("", trigger.workflow, trigger.project, False, TRIGGER)
+
+
+def to_name(spec: WorkflowSpec, project_of: Callable[[str | None, str | None], str | None]) -> dict[Path, str]:
+    """Where a definition is to name another project than it does.
+
+    Args:
+        project_of: the name of a workflow, None = of a dataset, and the project that stands beside it -> the project to
+            name there; None = as it is.
+    """
+    found = {}
+    for path, named in _naming_places(spec):
+        workflow = named.get("workflow")
+        if isinstance(workflow, int):
+            continue  # a code is that of a workflow wherever it is
+        project = project_of(workflow, named.get("project"))
+        if project is not None:
+            found[path] = project
+    return found
+
+
+def naming(spec: WorkflowSpec, projects: Mapping[Path, str]) -> WorkflowSpec:
+    """The definition, with these projects named in these places."""
+    content = json.loads(spec.model_dump_json(exclude_defaults=True))
+    for path, project in projects.items():
+        place: Any = content
+        for step in path:
+            place = place[step]
+        place["project"] = project
+    return WorkflowSpec.parse(content)
+
+
+def _naming_places(spec: WorkflowSpec) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """The mappings that name a workflow or datasets, and may name their project."""
+    for number, task in enumerate(spec.tasks):
+        place: Path = ("tasks", number, "params")
+        if not any(references([task])):
+            continue
+        if task.type != "DEPENDENT":
+            yield place, task.params
+            continue
+        for group_number, group in enumerate(task.params["groups"]):
+            for item_number, item in enumerate(group["items"]):
+                yield (*place, "groups", group_number, "items", item_number), item
+    for number, trigger in enumerate(spec.triggers):
+        if trigger.webhook is None:
+            yield ("triggers", number), trigger.model_dump(exclude_none=True)

@@ -24,7 +24,7 @@ SEALED_TEXT = (
 )
 
 _PREFIX = "sealed:v2:"
-_SEALED = re.compile(f"{_PREFIX}([0-9a-f]{{12}}):([0-9a-f]{{12}}):([A-Za-z_][A-Za-z0-9_.]*):([A-Za-z0-9_=-]+)")
+SEALED = re.compile(f"{_PREFIX}([0-9a-f]{{12}}):([0-9a-f]{{12}}):([A-Za-z_][A-Za-z0-9_.]*):([A-Za-z0-9_=-]+)")
 _SHOWN = re.compile(f"{_PREFIX}[A-Za-z0-9_.:=-]*")
 """Also of a value that was cut off."""
 
@@ -55,7 +55,7 @@ def mark_of(project: str) -> str:
 
 def sealed_value(text: str) -> SealedValue | None:
     """Parse a text that consists of exactly one sealed value; else None."""
-    found = _SEALED.fullmatch(text) if text.startswith(_PREFIX) else None
+    found = SEALED.fullmatch(text) if text.startswith(_PREFIX) else None
     return None if found is None else SealedValue(*found.groups())
 
 

@@ -47,6 +47,8 @@ class RunsOfWorkflow(Answer):
     """The last runs of a workflow, the oldest first; `usual_s` is what the successful ones usually take."""
 
     code: Id
+    project: str
+    name: str
     runs: Sequence[LastRunAnswer]
     usual_s: float | None = None
 
@@ -92,7 +94,16 @@ async def list_last_runs(call: Call, query: LastRunsQuery) -> ItemsOf[RunsOfWork
     for run in found:
         runs[run.code].append(LastRunAnswer.model_validate(run))
     return ItemsOf[RunsOfWorkflow](
-        items=[RunsOfWorkflow(code=code, runs=runs[code], usual_s=usual.get(code)) for code in codes]
+        items=[
+            RunsOfWorkflow(
+                code=code,
+                project=heads[code].project,
+                name=heads[code].name,
+                runs=runs[code],
+                usual_s=usual.get(code),
+            )
+            for code in codes
+        ]
     )
 
 

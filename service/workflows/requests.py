@@ -127,6 +127,13 @@ class RollBack(Asked):
     version: Version
 
 
+class MoveWorkflow(Asked):
+    """To which project."""
+
+    project: Name
+    dry_run: Annotated[bool, Field(description="only say what would change, and what stands against it")] = False
+
+
 class SetReleaseState(Asked):
     """ONLINE publishes it: it can be started. OFFLINE takes it back: starts are refused, its runs continue."""
 

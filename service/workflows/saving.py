@@ -62,8 +62,8 @@ async def put_workflow(call: Call, code: Id, body: PutWorkflow) -> ChangedWorkfl
         seen = await definitions.head(connection, WorkflowCode(code))
     call.permit(seen.project)
     document = await asyncio.to_thread(_document, call, seen, body)
-    async with call.changing(_subject(seen)) as change:
-        head = await _held(call, change.connection, seen, is_read=True)
+    async with call.changing(subject_of(seen)) as change:
+        head = await held(call, change.connection, seen, is_read=True)
         await check_reach(call, change.connection, head.project, document.spec, document.schedules)
         if body.yaml is not None:
             now = await database_time(change.connection)
@@ -82,8 +82,8 @@ async def roll_back_workflow(call: Call, code: Id, body: RollBack) -> ChangedWor
     """Save the content of an older version again, as a new one. Needs `If-Match` with the version read."""
     async with call.reading() as connection:
         seen = await definitions.head(connection, WorkflowCode(code))
-    async with call.changing(_subject(seen)) as change:
-        head = await _held(call, change.connection, seen, is_read=True)
+    async with call.changing(subject_of(seen)) as change:
+        head = await held(call, change.connection, seen, is_read=True)
         spec = await read_version(change.connection, head, body.version)
         await check_reach(call, change.connection, head.project, spec)
         source = await versions.read_source(change.connection, head.code, body.version)
@@ -98,8 +98,8 @@ async def set_release_state(call: Call, code: Id, body: SetReleaseState) -> Rele
     """Publish a workflow (ONLINE), or take it back (OFFLINE): then starts are refused, and its runs continue."""
     async with call.reading() as connection:
         seen = await definitions.head(connection, WorkflowCode(code))
-    async with call.changing(_subject(seen)) as change:
-        head = await _held(call, change.connection, seen)
+    async with call.changing(subject_of(seen)) as change:
+        head = await held(call, change.connection, seen)
         if body.release_state is ReleaseState.ONLINE:
             await check_limits_of_start(change.connection, head, None)
         is_changed = await release_rows.set_state(change.connection, head.code, body.release_state)
@@ -119,8 +119,8 @@ async def delete_workflow(call: Call, code: Id) -> None:
     """Delete a workflow with all its versions, if nothing uses it. Its runs stay listed, and cannot run again."""
     async with call.reading() as connection:
         seen = await definitions.head(connection, WorkflowCode(code))
-    async with call.changing(_subject(seen)) as change:
-        head = await _held(call, change.connection, seen)
+    async with call.changing(subject_of(seen)) as change:
+        head = await held(call, change.connection, seen)
         await delete_unused(change.connection, head, call.caller.projects_with(Right.VIEW))
         change.before = {"version": head.version, "release_state": head.release_state}
 
@@ -146,11 +146,11 @@ def _document(call: Call, head: Definition, body: PutWorkflow) -> WorkflowDocume
     return found[0]
 
 
-def _subject(head: Definition) -> Subject:
+def subject_of(head: Definition) -> Subject:
     return Subject(DEFINITION, head.code, head.project, head.name)
 
 
-async def _held(call: Call, connection: AsyncConnection, seen: Definition, *, is_read: bool = False) -> Definition:
+async def held(call: Call, connection: AsyncConnection, seen: Definition, *, is_read: bool = False) -> Definition:
     """The workflow as it is now; no other transaction changes it until this one ends.
 
     Raises `Changed` if it is not the version that the caller says it has read; `is_read`: it must say one.
@@ -189,13 +189,14 @@ async def delete_unused(connection: AsyncConnection, head: Definition, visible: 
         Refused: something uses it; the sentence says what, and how to end that.
     """
     await definitions.lock(connection, head.code)
-    reasons = list(_reasons(await release.users_of(connection, head.code), visible))
+    reasons = list(reasons_of(await release.users_of(connection, head.code), visible))
     if reasons:
         raise Refused(f'workflow "{head.name}" cannot be deleted: {"; ".join(reasons)}')
     await release.delete(connection, head.code)
 
 
-def _reasons(users: Users, visible: Collection[str] | None) -> Iterator[str]:
+def reasons_of(users: Users, visible: Collection[str] | None = None) -> Iterator[str]:
+    """What uses a workflow, in sentences that say how to end that."""
     if users.runs:
         one = len(users.runs) == 1
         yield f"{_listed('run', users.runs)} {'has' if one else 'have'} not ended (shoal stop {users.runs[0]})"

@@ -6,6 +6,7 @@ neighbour below, so they stay when the section before them is replaced.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -62,6 +63,26 @@ def with_scalars(text: str, values: Mapping[int, tuple[ScalarNode, str]]) -> str
         end = node.end_mark.index
         tail = "\n" if text[start:end].endswith("\n") else ""
         text = f'{text[:start]}"{value}"{tail}{text[end:]}'
+    return text
+
+
+def with_key(text: str, name: str, values: Mapping[tuple[str | int, ...], str]) -> str:
+    """The text with this key, in double quotes, in each of the mappings at these places; new, it is their first."""
+    root, changes = root_of(text), []
+    for path, value in values.items():
+        node = root
+        for step in path:
+            node = child(node, step) if isinstance(step, str) else next(iter(items(node)[step : step + 1]), None)
+        if not isinstance(node, MappingNode) or not node.value:
+            continue
+        written, first = json.dumps(value, ensure_ascii=False), node.value[0][0].start_mark
+        if isinstance(found := child(node, name), ScalarNode):
+            changes.append((found.start_mark.index, found.end_mark.index, written))
+        else:
+            gap = ", " if node.flow_style else "\n" + " " * first.column
+            changes.append((first.index, first.index, f"{name}: {written}{gap}"))
+    for start, end, written in sorted(changes, reverse=True):
+        text = f"{text[:start]}{written}{text[end:]}"
     return text
 
 

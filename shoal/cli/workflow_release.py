@@ -1,4 +1,4 @@
-"""`shoal workflow online`, `offline` and `delete`."""
+"""`shoal workflow online`, `offline`, `move` and `delete`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from model.choices import ReleaseState
 from model.errors import Refused
-from service.workflows import requests, saving
+from service.workflows import moving, requests, saving
 from service.workflows.typed_names import typed
 from shoal.cli.invocation import Invocation
 from shoal.cli.named import workflow_named
@@ -22,6 +22,7 @@ from shoal.cli.verbs import verb
 def add_to(group: typer.Typer) -> None:
     verb(group, "shoal workflow online hello")(online)
     verb(group, "shoal workflow offline hello")(offline)
+    verb(group, "shoal workflow move hello sales --dry-run", "shoal workflow move hello sales")(move)
     verb(group, "shoal workflow delete hello", "shoal workflow delete hello --yes")(delete)
 
 
@@ -33,6 +34,32 @@ async def online(call: Invocation, name: WorkflowName, project: Project = "defau
 async def offline(call: Invocation, name: WorkflowName, project: Project = "default") -> None:
     """Refuse starts of a workflow from now on. Its runs continue."""
     await _set_state(call, name, project, ReleaseState.OFFLINE)
+
+
+async def move(
+    call: Invocation,
+    name: WorkflowName,
+    to: Annotated[str, typer.Argument(help="The project to which it moves.")],
+    project: Project = "default",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would change.")] = False,
+) -> None:
+    """Move a workflow to another project, with its versions, schedules and runs. What names it is changed with it."""
+    async with call.client() as client:
+        head = await workflow_named(client, name, project)
+        asked = requests.MoveWorkflow.read(project=to, dry_run=dry_run)
+        moved = await client.ask(moving.move_workflow, head.code, asked)
+    if printed_json(call, moved):
+        return
+    done, gets = ("would move", "would get") if dry_run else ("moved", "got")
+    say(f'Workflow "{head.name}" {done} from project "{moved.project_before}" to "{to}".')
+    for each in moved.changed:
+        say(f'  Workflow "{each.name}" of project "{each.project}" {gets} a version that names it there.')
+    for sentence in moved.notes:
+        say(f"  Note: {sentence}.")
+    for sentence in moved.refused:
+        say(f"  Stands against it: {sentence}.")
+    if not dry_run:
+        hint(f"In its file, write project: {to}, or the next apply makes it anew in {moved.project_before}")
 
 
 async def delete(

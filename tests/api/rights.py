@@ -125,6 +125,7 @@ ROWS: Mapping[str, Row] = {
     "diff_workflow_files": Row({"code": "workflow"}, {"files": FILES}),
     "put_workflow": Row({"code": "workflow"}, {"yaml": "name: w"}),
     "roll_back_workflow": Row({"code": "workflow"}, {"version": 1}),
+    "move_workflow": Row({"code": "workflow"}, {"project": "<project>"}),
     "set_release_state": Row({"code": "workflow"}, {"release_state": "ONLINE"}),
     "delete_workflow": DEFINITION,
     "list_drafts": ALL_OF_THEM,

@@ -82,7 +82,7 @@ def _said() -> str:
     """All texts of what answers requests, with {} for what they name."""
     return "\n".join(
         _template(node)
-        for part in ("api", "service", "dao", "model")
+        for part in ("api", "service", "dao", "model", "importers")
         for path in (ROOT / part).rglob("*.py")
         if path != ROOT / "api" / "chinese.py"
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
@@ -121,3 +121,17 @@ def test_a_template_and_its_translation_name_the_same() -> None:
 def test_a_sentence_with_names_is_translated_with_them(english: str, chinese: str | None) -> None:
     problem = {"code": "SH-1003", "title": "There is no such thing", "detail": english}
     assert translated(problem, "zh")[0]["detail"] == (chinese or english)
+
+
+async def test_faults_within_an_answer_are_said_in_chinese_too(database_url: str) -> None:
+    switch = {"cases": [{"when": "${x} == 1", "then": ["a"]}]}
+    async with serving(database_url) as api:
+        token = await token_of(api.backend, "ada", is_admin=True)
+        said = {}
+        for language in ("zh-CN", "en"):
+            async with api.client(token, **{"Accept-Language": language}) as client:
+                body = {"project": "default", "params": switch, "values": {}}
+                answer = await client.post(f"{BASE}/task-definitions:choose", json=body)
+                assert (answer.status_code, answer.headers["Vary"]) == (200, "Accept-Language")
+                said[language] = answer.json()
+    assert said["zh-CN"] == {**said["en"], "fault": "分支 1，${x} == 1：没有参数 x；请给它一个值，或移除 ${x}"}

@@ -196,6 +196,8 @@ SCRIPT: tuple[str | tuple[str, str], ...] = (
     "pool list --json",
     "doctor",
     "doctor --json",
+    "workflow move far sales",
+    "workflow move far sales --project far --dry-run",
     "workflow delete far --yes",
     "workflow delete far --yes",
     "nonsense",

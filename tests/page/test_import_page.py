@@ -72,6 +72,38 @@ def test_a_workflow_is_copied_into_another_project(open_page: OpenPage, running:
     expect(page.locator('[data-id="task:tell"]')).to_be_visible()
 
 
+def test_a_workflow_moves_to_another_project_with_its_star_and_its_runs(
+    open_page: OpenPage, running: RunningShoal, tmp_path: Path
+) -> None:
+    running.shoal("project", "set", "city=Lima", "--project", "harbour")
+    (tmp_path / "m.yaml").write_text(
+        "name: mover\ntasks: [{name: a, type: FAKE}]\n---\n"
+        "name: above\ntasks: [{name: runs, type: SUB_PROCESS, params: {workflow: mover}}]\n"
+    )
+    running.shoal("workflow", "apply", str(tmp_path / "m.yaml"))
+    running.shoal("run", "mover", "--wait")
+    page = open_page("/workflows?q=mover")
+    page.get_by_role("button", name="Watch mover").click()
+    page.goto(f"{running.url}/workflows/default/mover?tab=settings")
+    page.get_by_role("button", name="Move…").click()
+    dialog = page.get_by_role("dialog")
+    move = dialog.get_by_role("button", name="Move")
+    expect(move).to_have_attribute("aria-description", "Choose a project first.")
+    dialog.get_by_role("combobox", name="Project").click()
+    page.get_by_role("option", name="harbour").click()
+    expect(dialog.get_by_text("above of default names it")).to_be_visible()
+    move.click()
+    page.wait_for_url(f"{running.url}/workflows/harbour/mover?tab=settings")
+    expect(page.get_by_text("mover is in project harbour now.")).to_be_visible()
+    (above,) = [each for each in running.json("workflow", "list") if each["name"] == "above"]
+    assert above["version"] == 2
+    page.goto(f"{running.url}/workflows/harbour/mover?tab=runs")
+    expect(page.get_by_role("row").filter(has_text="Succeeded")).to_have_count(1)
+    page.goto(f"{running.url}/")
+    page.locator(".lately").first.get_by_role("link", name="mover").click()
+    page.wait_for_url(f"{running.url}/workflows/harbour/mover*")
+
+
 def test_one_that_comes_from_a_folder_says_so_before_it_is_changed(
     open_page: OpenPage, running: RunningShoal, tmp_path: Path
 ) -> None:

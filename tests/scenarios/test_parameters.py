@@ -98,6 +98,17 @@ async def test_project_parameters_are_seen_by_all_workflows_of_the_project_only(
     assert engine.printed(await engine.run(outside), "a") == {"seen": "${x}"}
 
 
+async def test_a_workflow_that_moved_runs_in_its_new_project(engine: Engine) -> None:
+    """Masters keep the plan of a version: what ran in one project, and is repeated in another, is the other's."""
+    code = engine.define({"name": "a", "params": {"outputs": {"seen": "${x} ${system.project.name}"}}})
+    run = await engine.run(code)
+    assert engine.printed(run, "a") == {"seen": "${x} default"}
+    project = in_project(engine, code, x="new")
+    assert engine.printed(await engine.run(code), "a") == {"seen": f"new {project}"}
+    engine.cluster.rows("INSERT INTO command (type, workflow_instance_id) VALUES ('REPEAT_RUNNING', %s)", run)
+    await eventually(lambda: engine.printed(run, "a"), until={"seen": f"${{x}} {project}"}, within_s=10)
+
+
 # ---------------------------------------------------------------------------------------------- OUT, context
 
 

@@ -33,6 +33,7 @@ CRONTAB = Path(__file__).parent / "crontab.txt"
 DAG = Path(__file__).parent / "dag.txt"
 EXPORT = Path(__file__).parent / "export.json"
 ARGUMENTS = {
+    "to": "sales",
     "name": "hello",
     "run": "1",
     "task": "1/greet",

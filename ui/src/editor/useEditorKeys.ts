@@ -20,7 +20,8 @@ export function useEditorKeys(root: RefObject<HTMLElement | null>, keys: Keys): 
     const onKeyDown = (event: KeyboardEvent) => {
       const { isFixed, ...act } = now.current;
       if (!(event.target instanceof Element)) return;
-      const isHere = root.current?.contains(event.target) === true || event.target === document.body;
+      // A press on the empty canvas leaves the focus to what it stands in.
+      const isHere = root.current?.contains(event.target) === true || event.target.contains(root.current);
       if (!isHere) return;
       const isTyping = event.target.closest("input, textarea, .cm-editor, [contenteditable=true]") !== null;
       // A folded group takes the keys of a button.

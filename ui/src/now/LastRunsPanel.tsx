@@ -46,16 +46,17 @@ interface Row extends Starred {
 
 function Rows({ of }: { of: Row[] }) {
   const bars = useQuery(lastRunsOf(of.map((each) => each.code).sort(), BARS));
-  const byCode = new Map(bars.data?.items.map((each) => [each.code, each.runs]));
+  const byCode = new Map(bars.data?.items.map((each) => [each.code, each]));
   return (
     <ul className="lately">
       {of.map((each) => {
-        const runs = byCode.get(each.code) ?? [];
+        const now = byCode.get(each.code); // where it is by now: it may have moved
+        const runs = now?.runs ?? [];
         const last = each.last ?? runs.at(-1);
         return (
           <li key={each.code}>
             <span className="line cut">
-              <WorkflowLink className="cut" project={each.project} name={each.name} />
+              <WorkflowLink className="cut" project={now?.project ?? each.project} name={each.name} />
               <StarIt workflow={each} />
             </span>
             <LastRuns runs={runs} />

@@ -44,7 +44,7 @@ export function GraphTab({ editing, draft, mayEdit, project }: Props) {
       onYaml={(isShown) => change({ yaml: isShown === hasRoom ? undefined : isShown })}
       onSave={() => {
         if (!mayEdit) sayFailure(new Error(t("editRole", { project })));
-        else if (draft.isDirty) draft.save.mutate();
+        else if (draft.isDirty) draft.save.mutate(false);
       }}
       underTask={(name) => {
         const task = graph.tasks.find((each) => each.name === name);

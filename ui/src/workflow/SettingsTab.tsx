@@ -15,6 +15,7 @@ import { RunLink, WorkflowLink } from "@/parts/Links";
 import { say, sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
 import { saveFile } from "@/parts/saveFile";
+import { MoveWorkflow } from "@/workflows/MoveWorkflow";
 import { NewWorkflow } from "@/workflows/NewWorkflow";
 import { relationsOf } from "./queries";
 
@@ -47,8 +48,9 @@ export function SettingsTab({ project, editing, head, mayEdit }: Props) {
 function ReleasePanel({ head, editing }: { head: Head; editing: Editing }) {
   const { t } = useTranslation("workflow");
   const mayEdit = useMay("EDITOR", head.project);
+  const whyNot = mayEdit ? null : t("editRole", { project: head.project });
   const isOn = head.release_state === "ONLINE";
-  const [isCopying, setIsCopying] = useState(false);
+  const [asking, setAsking] = useState<"copy" | "move" | null>(null);
   const set = useMutation({
     mutationFn: () =>
       api.PUT("/api/v1/workflow-definitions/{code}/release-state", {
@@ -69,14 +71,16 @@ function ReleasePanel({ head, editing }: { head: Head; editing: Editing }) {
           <Act
             variant="default"
             loading={set.isPending}
-            why={!mayEdit ? t("editRole", { project: head.project }) : null}
+            why={whyNot}
             onClick={() => set.mutate()}
             word={t(isOn ? "takeBack" : "goOnline")}
           />
           <Act variant="default" onClick={() => saveFile(`${head.name}.yaml`, editing.text)} word={t("exportYaml")} />
-          <Act variant="default" onClick={() => setIsCopying(true)} word={t("copy")} />
+          <Act variant="default" onClick={() => setAsking("copy")} word={t("copy")} />
+          <Act variant="default" why={whyNot} onClick={() => setAsking("move")} word={t("moveDots")} />
         </div>
-        {isCopying && <NewWorkflow project={undefined} of={head} onClose={() => setIsCopying(false)} />}
+        {asking === "copy" && <NewWorkflow project={undefined} of={head} onClose={() => setAsking(null)} />}
+        {asking === "move" && <MoveWorkflow of={head} onClose={() => setAsking(null)} />}
       </div>
     </Panel>
   );

@@ -156,7 +156,7 @@ function DraftActs({ project, name, head, editing, draft, mayEdit, onClash }: Dr
     if (editing.fault !== null) return sayFailure(new Error(t("publishFault", { line: editing.fault.line })));
     if (draft.clash !== null) return onClash();
     if (!isChanged(draft)) return say(t("nothingToPublish"));
-    void (draft.isDirty ? draft.save.mutateAsync() : Promise.resolve("draft")).then(
+    void (draft.isDirty ? draft.save.mutateAsync(true) : Promise.resolve("draft")).then(
       (what) => what === "draft" && setIsPublishing(true),
       () => undefined,
     );
@@ -167,7 +167,7 @@ function DraftActs({ project, name, head, editing, draft, mayEdit, onClash }: Dr
         variant="default"
         loading={draft.save.isPending}
         why={noEdit ?? (draft.isDirty ? null : t("nothingToSave"))}
-        onClick={() => draft.save.mutate()}
+        onClick={() => draft.save.mutate(false)}
         word={t("saveDraft")}
       />
       <Act why={noEdit} onClick={startPublishing} word={t("publishDots")} />

@@ -37,8 +37,9 @@ export function useDraft(project: string, name: string, editing: Editing) {
   };
 
   const save = useMutation({
-    mutationFn: () => keep(text, seen),
-    onSuccess: (what) => say(t(what === "layout" ? "layoutSaved" : "draftSaved")),
+    /** `isStep`: of publishing, so nothing is said of it. */
+    mutationFn: (_isStep?: boolean) => keep(text, seen),
+    onSuccess: (what, isStep) => isStep || say(t(what === "layout" ? "layoutSaved" : "draftSaved")),
     onError: (error) => {
       if (!isClash(error)) return sayFailure(error);
       void readAgain();

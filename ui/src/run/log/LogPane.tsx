@@ -123,7 +123,7 @@ export function OfAttempt({ attempt, numbers, isTall, task }: AttemptProps) {
       }
     >
       <SearchBar attempt={attempt.id} goTo={goTo} say={setSaid} />
-      {reader === null ? <Skeleton lines={6} /> : <Body reader={reader} goTo={goTo} />}
+      {reader === null ? <Skeleton lines={6} /> : <Body reader={reader} isFinal={isFinal} goTo={goTo} />}
       {reader !== null && (
         <Foot reader={reader} said={said} on={attempt.worker_id ? nodeName(attempt.worker_id, attempt.worker) : null} />
       )}
@@ -238,7 +238,7 @@ function Follow({ reader }: { reader: LogReader }) {
   );
 }
 
-function Body({ reader, goTo }: { reader: LogReader; goTo: (at: number) => void }) {
+function Body({ reader, isFinal, goTo }: { reader: LogReader; isFinal: boolean; goTo: (at: number) => void }) {
   const { t } = useTranslation("run");
   const { search } = useRun();
   useReader(reader);
@@ -250,7 +250,7 @@ function Body({ reader, goTo }: { reader: LogReader; goTo: (at: number) => void 
     ) : (
       <div className="fact">
         <div>
-          <b>{reader.isComplete || hasNone ? t("emptyLog") : t("nothingYet")}</b>
+          <b>{reader.isComplete || isFinal || hasNone ? t("emptyLog") : t("nothingYet")}</b>
         </div>
       </div>
     );
