@@ -14,7 +14,7 @@ from typing_extensions import TypeVar
 from shoal_sdk.errors import SdkError
 from shoal_sdk.exchange import BASE, TIMEOUT_S, Answer, Ask, Exchange, Pause, Server
 from shoal_sdk.flows import Flow, Start
-from shoal_sdk.runs import FINAL, Asked, Followed, started
+from shoal_sdk.runs import Asked, Followed, started
 from shoal_sdk.task_log import TaskLog
 
 R = TypeVar("R", default=Any)
@@ -143,10 +143,9 @@ class AsyncRun(Followed[R]):
         """In a notebook, show its graph and the states of its tasks until it has ended, and return it."""
         display = importlib.import_module("IPython.display")
         shown = display.display(display.HTML(await self._client.carry_out(self._html())), display_id=True)
-        while await self.state() not in FINAL:
+        while not await self._client.carry_out(self._look()):
             await asyncio.sleep(every_s)
             shown.update(display.HTML(await self._client.carry_out(self._html())))
-        await self.wait()
         shown.update(display.HTML(await self._client.carry_out(self._html())))
         return self
 

@@ -14,7 +14,7 @@ from typing_extensions import TypeVar
 from shoal_sdk.errors import SdkError
 from shoal_sdk.exchange import BASE, TIMEOUT_S, Answer, Ask, Exchange, Pause, Server
 from shoal_sdk.flows import Flow, Start
-from shoal_sdk.runs import FINAL, Asked, Followed, started
+from shoal_sdk.runs import Asked, Followed, started
 from shoal_sdk.task_log import TaskLog
 
 R = TypeVar("R", default=Any)
@@ -146,10 +146,9 @@ class Run(Followed[R]):
     def watch(self, every_s: float = 1) -> Run[R]:
         """In a notebook, show its graph and the states of its tasks until it has ended, and return it."""
         shown = importlib.import_module("IPython.display").display(self, display_id=True)
-        while self.state not in FINAL:
+        while not self._client.carry_out(self._look()):
             time.sleep(every_s)
             shown.update(self)
-        self.wait()
         shown.update(self)
         return self
 

@@ -18,7 +18,7 @@ from shoal_sdk.flows import Flow, Result, Start
 from shoal_sdk.notebook import html
 from shoal_sdk.types_of_values import UNKNOWN
 
-FINAL = frozenset({"SUCCESS", "FAILURE", "STOP", "PAUSE"})
+_FINAL = frozenset({"SUCCESS", "FAILURE", "STOP", "PAUSE"})
 _LARGE = re.compile(r"shoal-value:v1:[^:]+:[0-9]+:([0-9a-f]{64}):(json|text|parts):")
 LOOK_EVERY_S, LOOK_EVERY_S_MAX = 0.1, 1.0
 R = TypeVar("R")
@@ -61,6 +61,13 @@ class Followed(Generic[R]):
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
         self._last = yield from ended(self.id, deadline_s)
         return self._last
+
+    def _look(self) -> Exchange[bool]:
+        """Whether it has ended."""
+        if self._last is None:
+            found = yield from get(f"/workflow-instances/{self.id}")
+            self._last = found if has_ended(found) else None
+        return self._last is not None
 
     def _state(self) -> Exchange[str]:
         return str((self._last or (yield from get(f"/workflow-instances/{self.id}")))["state"])
@@ -105,12 +112,18 @@ def started(
         pause_s = min(pause_s * 1.2, LOOK_EVERY_S_MAX)
 
 
+def has_ended(run: Mapping[str, Any]) -> bool:
+    """Whether a run, as the API shows it, is in a final state. Its time of end says so for states that are not known
+    here; servers of before show none."""
+    return run.get("ended_at") is not None or run["state"] in _FINAL
+
+
 def ended(run: str, deadline_s: float | None) -> Exchange[Mapping[str, Any]]:
     """The run with its tasks, once it has ended. Raises `SdkError` at the deadline, by `time.monotonic`."""
     pause_s = LOOK_EVERY_S
     while True:
         found: Mapping[str, Any] = yield from get(f"/workflow-instances/{run}")
-        if found["state"] in FINAL:  # another one that is not known here is that of a run which goes on
+        if has_ended(found):
             return found
         if deadline_s is not None and time.monotonic() + pause_s > deadline_s:
             state = found["state"]
