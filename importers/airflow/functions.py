@@ -14,7 +14,7 @@ from importers.airflow.reader import Reader
 from importers.airflow.shims import shims_of
 from importers.airflow.sources import foreign_modules, is_of_airflow, needed, source
 from importers.airflow.templates import parameter_name
-from importers.airflow.values import Dotted, Function, Group, Operator, Output, Unknown
+from importers.airflow.values import Defined, Dotted, Function, Group, Operator, Output, Unknown
 
 GIVES = '''\
 def _give(name, value):
@@ -30,6 +30,15 @@ def _value(text):
         return json.loads(text)
     except ValueError:
         return text
+'''
+THROUGH = '''\
+def _through(made):
+    """What a function that yields returns at its end."""
+    while True:
+        try:
+            next(made)
+        except StopIteration as end:
+            return end.value
 '''
 SKIP = 99
 """The exit code of a script whose function skips its task."""
@@ -103,6 +112,9 @@ def script_of(
     tail = ends("result")
     is_async = isinstance(node, ast.AsyncFunctionDef)
     call = f"asyncio.run({call})" if is_async else call
+    if is_generator := not is_async and yields(node):
+        call = f"_through({call})"
+        made.notes += ["what it yields reaches nobody here"]
     call = f"result = {call}" if tail else call
     if "AirflowSkipException" in shims.names:
         call = _SKIPPING.format(call)
@@ -112,6 +124,7 @@ def script_of(
     parts = ["import asyncio\n"] if is_async and "import asyncio" not in body else []
     parts += ["import json\n" if uses_json else "", GIVES if gives else ""]
     parts += [VALUE] if "_value(" in stated else []
+    parts += [THROUGH] if is_generator else []
     parts += [*context.texts(), *shims.texts]
     parts += ["".join(f"{name} = {value}\n" for name, value in values.items() if value is not None)]
     parts += [f"{each}\n" for each in body if each != "import json" or not uses_json]
@@ -119,6 +132,12 @@ def script_of(
     parts.append("\n".join([call, *tail]) + "\n")
     made.text = "\n".join(filter(None, parts))
     return made
+
+
+def yields(node: ast.AST) -> bool:
+    """Whether a function is a generator, which Airflow runs to its end."""
+    inner = [each for each in ast.iter_child_nodes(node) if not isinstance(each, Defined | ast.Lambda)]
+    return any(isinstance(each, ast.Yield | ast.YieldFrom) or yields(each) for each in inner)
 
 
 def _literal(value: Any) -> str | None:

@@ -144,6 +144,7 @@ class Templates:
             (r"dag_run\.run_type", lambda _: self._run_type()),
             (r"(?:dag\.|dag_run\.|ti\.)?dag_id", lambda _: self.dag_id),
             (r"(?:task\.|ti\.|task_instance\.)?task_id", lambda _: "${system.task.definition.name}"),
+            (r"(?:ti|task_instance)\.try_number", lambda _: "${system.task.attempt}"),
             (r"each(?:\..+)?", lambda found: f"${{{found[0]}}}"),
         ]  # fmt: skip
 

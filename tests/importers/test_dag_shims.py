@@ -160,3 +160,31 @@ def test_a_start_may_give_a_tree(given: str, printed_: str) -> None:
         "PythonOperator(task_id='a', python_callable=show)"
     )
     assert printed(tasks(found)["a"].params["script"].replace("${a}", given)) == [printed_]
+
+
+def test_a_function_that_yields_runs_to_its_end_and_gives_what_it_returns() -> None:
+    found = in_dag(
+        """
+        @task(outlets=[A])
+        def made():
+            print("begins")
+            yield Metadata(A, {"rows": 3})
+            print("goes on")
+            return 7
+        @task
+        def inner():
+            def numbers():
+                yield 1
+            return sum(numbers())
+        @task
+        def seen(a, b):
+            print(a, b)
+        seen(made(), inner())
+        """,
+        before="from airflow.sdk import Asset, Metadata\nA = Asset('s3://b/x')",
+    )
+    scripts = {name: task.params["script"] for name, task in tasks(found).items()}
+    assert printed(scripts["made"])[:2] == ["begins", "goes on"]
+    assert "#{setValue(return_value=7)}" in printed(scripts["made"])
+    assert "#{setValue(return_value=1)}" in printed(scripts["inner"])
+    assert said(found, Grade.CHANGED).count("what it yields reaches nobody here") == 1
