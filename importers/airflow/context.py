@@ -132,12 +132,16 @@ class Context:
         self.problems += [
             f"what its argument {name} is, is not known" for name in wanted if name not in given and name not in found
         ]
+        self.enter(node, {**found, **given})
+        return found
+
+    def enter(self, node: Defined, known: Mapping[str, str]) -> None:
+        """What a function takes from its current context; `known` are expressions for parts of it."""
         for key in _current_keys(node):
             if key is None:
                 self.problems.append("which parts of get_current_context() it uses is not known")
             elif key not in self._entries:
-                self._entries[key] = given.get(key) or found.get(key) or self._value(key, node)
-        return found
+                self._entries[key] = known.get(key) or self._value(key, node)
 
     def _value(self, name: str, node: Defined) -> str:
         if name in _INSTANCES:

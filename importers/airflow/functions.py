@@ -91,8 +91,6 @@ def script_of(
     given |= {name: context.expression(name, value) for name, value in arguments.items() if not name.startswith("**")}
     made.problems += [f"its arguments {name} are not known" for name in arguments if name.startswith("**")]
     given |= context.asked(node, given)
-    made.problems += context.problems
-    made.notes = context.notes
     wanted = needed(reader, function)
     needs = wanted.statements
     values = {name: _literal(value) for name, value in wanted.values.items()}
@@ -101,8 +99,12 @@ def script_of(
     for each in needs:
         if any(isinstance(one, ast.Attribute) and one.attr in ("xcom_pull", "xcom_push") for one in ast.walk(each)):
             made.problems.append(f"{getattr(each, 'name', 'its code')} asks for results too, which only it may do")
-        if any(isinstance(one, ast.Name) and one.id == "get_current_context" for one in ast.walk(each)):
-            made.problems.append(f"{getattr(each, 'name', 'its code')} asks for the context, which only it may do")
+        if isinstance(each, Defined):
+            context.enter(each, {})
+        elif any(isinstance(one, ast.Name) and one.id == "get_current_context" for one in ast.walk(each)):
+            made.problems.append(f"{getattr(each, 'name', 'its code')} asks for the context outside of a function")
+    made.problems += context.problems
+    made.notes = context.notes
     shims = shims_of([*needs, node], variable)
     made.problems += shims.problems
     made.uses = shims.names

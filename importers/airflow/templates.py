@@ -38,6 +38,11 @@ _START = (
 _END = r"(?:data_interval_end|dag_run\.data_interval_end)"
 _BESIDE = r"(?:(?:prev|next)_execution_date)"
 _WHEN = rf"(?:{_START}|{_END}|{_BESIDE})"
+_MONTH = (
+    rf"\(?\s*({_WHEN})(?:\s*([+-])\s*macros\.dateutil\.relativedelta\.relativedelta"
+    r"\(\s*(months|years)\s*=\s*([+-]?\d+)\s*\)\s*\))?(\.replace\(\s*day\s*=\s*1\s*\))?"
+)
+_STRFTIME = r"""\.strftime\(\s*(['"])([^'"]*)\6\s*\)"""
 _PLAIN = [rf"(?:params|dag_run\.conf){each}" for each in (rf"\.({_NAME})", _KEY, rf"\.get\({_GIVEN}\)")]
 """A parameter: its name is the first group, and perhaps a default the second."""
 _CONF = rf"""(?:dag_run\.conf|params)((?:\.{_NAME}|\[['"]\w+['"]\])+)"""
@@ -129,6 +134,7 @@ class Templates:
              r"\s*(['\"])([^'\"]*)\2\s*\)",
              lambda found: self.logical(f"{java_pattern(found[3])}{int(found[1]):+d}")),
             (rf"({_WHEN})\s*([+-])\s*macros\.timedelta\(\s*([^()]*?)\s*\)", self._moment_beside),
+            (rf"{_MONTH}(?:{_STRFTIME}|\s*\|\s*(ds|ds_nodash)|\.to_date_string\(\))", self._month),
             (rf"({_WHEN})\.(add|subtract)\(([^()]*)\)", self._moment_beside),
             *((pattern, self._param) for pattern in _PLAIN),
             (_CONF, self._part_of_param),
@@ -186,6 +192,14 @@ class Templates:
         self.notes[TEXT_OF_TIME] = None
         return self._iso(found[1], span)
 
+    def _month(self, found: re.Match[str]) -> str:
+        """A day so many months later, or the first one of that month."""
+        months = int(found[4] or 0) * (12 if found[3] == "years" else 1) * (-1 if found[2] == "-" else 1)
+        pattern = java_pattern(found[7]) if found[6] else _COMPACT if found[8] == "ds_nodash" else _DAY
+        if re.search("[,()]|[HmsE]" if found[5] else "[,()]", pattern):
+            raise NoText(f"{{{{ {found[0]} }}}} has no counterpart here")
+        return self._of(found[1], f"{'month_first_day' if found[5] else 'add_months'}({pattern},{months:+d})")
+
     def _iso(self, moment: str, step: str) -> str:
         """A moment so much later, as ISO writes it."""
         day, time = (self._of(moment, f"{pattern}{step}") for pattern in (_DAY, _TIME))
@@ -197,7 +211,7 @@ class Templates:
 
     def _of(self, moment: str, pattern: str) -> str:
         if re.fullmatch(_BESIDE, moment) and not (self.intervals and moment.startswith("next")):
-            if self.step is None or _SHIFTED.search(pattern):
+            if self.step is None or _SHIFTED.search(pattern) or "(" in pattern:
                 which = "after" if moment.startswith("next") else "before"
                 raise NoText(f"the run {which} this one is not always as far away; write its time")
             return self.logical(self.step.shifted(pattern, 1 if moment.startswith("next") else -1))

@@ -188,3 +188,44 @@ def test_a_function_that_yields_runs_to_its_end_and_gives_what_it_returns() -> N
     assert "#{setValue(return_value=7)}" in printed(scripts["made"])
     assert "#{setValue(return_value=1)}" in printed(scripts["inner"])
     assert said(found, Grade.CHANGED).count("what it yields reaches nobody here") == 1
+
+
+def test_a_function_may_ask_for_the_context_in_another_one() -> None:
+    found = in_dag(
+        """
+        @task
+        def work():
+            skip_unless("on")
+            print("works")
+        work()
+        """,
+        given='schedule=None, params={"on": Param(default=False, type="boolean")}',
+        before="""
+        from airflow.exceptions import AirflowSkipException
+        from airflow.operators.python import get_current_context
+        def params():
+            return get_current_context()["params"]
+        def skip_unless(name):
+            if not params()[name]:
+                raise AirflowSkipException(name)
+        """,
+    )
+    script = tasks(found)["work"].params["script"]
+    for value, said_ in (("False", "on"), ("True", "works")):
+        text = script.replace("${on}", value)
+        assert "${" not in text
+        done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+        assert done.stdout == f"{said_}\n", done.stderr
+
+
+def test_a_function_of_python_itself_needs_nothing() -> None:
+    found = in_dag(
+        "PythonOperator(task_id='a', python_callable=call, op_args=[['ls', '-l']])",
+        before="from subprocess import call",
+    )
+    assert said(found, Grade.CHANGED) == ["of Airflow's context call gets nothing by itself"]
+
+
+def test_a_text_for_yes_or_no_is_told() -> None:
+    found = in_dag("BashOperator(task_id='a', bash_command='ls', depends_on_past='False')")
+    assert any('the text "False", which Airflow takes for true' in each for each in said(found, Grade.TODO))
