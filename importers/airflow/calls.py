@@ -246,6 +246,8 @@ def _of_object(reader: Reader, node: ast.Call, holder: Any, name: str) -> Any:
             return _made(reader, node, getattr(holder, name), given, named)
         case datetime(), "strftime" | "isoformat":
             return _made(reader, node, getattr(holder, name), given, named)
+        case timedelta(), "total_seconds" if not given and not named:
+            return holder.total_seconds()
         case datetime(), "subtract" | "add":
             step = _made(reader, node, timedelta, given, named)
             if isinstance(step, timedelta):

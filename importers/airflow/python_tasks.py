@@ -269,9 +269,9 @@ def _result(args: Args, output: Output) -> str:
     if responses.path_of(output.of) is not None:
         return f'json.loads("{args.flow.output(output)}")'
     is_answer = output.of.kind in answers.ASKING
-    if not is_of_python(output.of) and output.of is not ITEM and not is_answer:
-        return repr(args.flow.output(output))
     key, *steps = re.findall(r"[^.\[\]]+", output.path)
+    if not is_of_python(output.of) and key not in pushed(output.of) and output.of is not ITEM and not is_answer:
+        return repr(args.flow.output(output))
     inner = "".join(f"[{step}]" if step.isdigit() else f"[{step!r}]" for step in steps)
     if output.of is ITEM:
         return f'_value("${{{key}}}"){inner}'

@@ -229,3 +229,33 @@ def test_a_function_of_python_itself_needs_nothing() -> None:
 def test_a_text_for_yes_or_no_is_told() -> None:
     found = in_dag("BashOperator(task_id='a', bash_command='ls', depends_on_past='False')")
     assert any('the text "False", which Airflow takes for true' in each for each in said(found, Grade.TODO))
+
+
+def test_what_a_branching_function_pushes_keeps_its_type() -> None:
+    found = in_dag(
+        """
+        go = ShortCircuitOperator(task_id="go", python_callable=goes)
+        go >> PythonOperator(task_id="use", python_callable=use)
+        """,
+        before="""
+        def goes(**context):
+            context["ti"].xcom_push(key="day", value=3)
+            return True
+        def use(ti, dag, **context):
+            print(ti.xcom_pull(task_ids="go", key="day") + 1, dag.dag_id, context["task"].task_id)
+        """,
+    )
+    made = tasks(found)
+    (given,) = (line for line in printed(made["go"].params["script"]) if "day_json=" in line)
+    script = made["use"].params["script"].replace("${go.day_json}", given.removesuffix(")}").partition("day_json=")[2])
+    assert printed(script.replace("${system.task.definition.name}", "use")) == ["4 d use"]
+
+
+def test_a_dag_that_is_more_than_its_name_is_to_be_done() -> None:
+    text = called("print(dag.dag_id, dag)").replace("work()", "work(dag)")
+    assert any("it uses dag of Airflow's context" in each for each in said(in_dag(text), Grade.TODO))
+
+
+def test_seconds_of_a_span_are_known() -> None:
+    made = tasks(in_dag("BashSensor(task_id='a', bash_command='ls', timeout=timedelta(hours=3).total_seconds())"))
+    assert made["a"].params["timeout"] == "180m"
