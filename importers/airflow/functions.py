@@ -20,7 +20,8 @@ GIVES = '''\
 def _give(name, value):
     """Give a value to later tasks: as text, and as JSON to those in Python."""
     written = json.dumps(value)
-    print("#{setValue(" + name + "=" + (value if isinstance(value, str) else written) + ")}")
+    text = written if isinstance(value, (dict, list, tuple)) else str(value)
+    print("#{setValue(" + name + "=" + text + ")}")
     print("#{setValue(" + name + "_json=" + written + ")}")
 '''
 VALUE = '''\
@@ -40,6 +41,7 @@ def _through(made):
         except StopIteration as end:
             return end.value
 '''
+_CONTAINERS = (ast.Dict, ast.List, ast.Tuple, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)
 SKIP = 99
 """The exit code of a script whose function skips its task."""
 _SKIPPING = f"""\
@@ -140,6 +142,19 @@ def yields(node: ast.AST) -> bool:
     """Whether a function is a generator, which Airflow runs to its end."""
     inner = [each for each in ast.iter_child_nodes(node) if not isinstance(each, Defined | ast.Lambda)]
     return any(isinstance(each, ast.Yield | ast.YieldFrom) or yields(each) for each in inner)
+
+
+def gives_container(operator: Operator) -> bool:
+    """Whether its function is seen to return a list or mapping."""
+    given = operator.given.get("python_callable")
+    function = given if isinstance(given, Function) else operator.function
+    if function is None:
+        return False
+    returned = [each.value for each in ast.walk(function.node) if isinstance(each, ast.Return)]
+    named = re.match(r"(?:typing\.)?(list|dict|tuple|set)\b", ast.unparse(function.node.returns).lower()) if (
+        function.node.returns is not None
+    ) else None  # fmt: skip
+    return named is not None or any(isinstance(each, _CONTAINERS) for each in returned)
 
 
 def _literal(value: Any) -> str | None:

@@ -79,6 +79,8 @@ class Templates:
     """What they name where such a one is not given."""
     trees: set[str] = field(default_factory=set)
     """Parameters of which they name a part."""
+    gives_container: Callable[[str], bool] = lambda _: False
+    """Whether a task is seen to give a list or mapping."""
     notes: dict[str, None] = field(default_factory=dict)
     """What differs in the texts that were made since these were taken."""
     uses_days: bool = False
@@ -308,6 +310,8 @@ class Templates:
         path = "".join(f"[{step}]" if step.isdigit() else f".{step}" for step in steps)
         if (found_ := self.result_of(task[1], f"{key[1] if key else 'return_value'}{path}")) is None:
             raise NoText(f"{{{{ {found[0]} }}}}: which task it asks is not known")
+        if not key and not path and self.gives_container(task[1]):
+            self.notes["a list or mapping is written as JSON, and not as Python shows it"] = None
         return found_
 
 
