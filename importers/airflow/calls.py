@@ -232,7 +232,8 @@ def _of_object(reader: Reader, node: ast.Call, holder: Any, name: str) -> Any:
             over = {"": given[0]} if name == "expand_kwargs" and given else named
             if holder.of.name.endswith("PythonOperator") and list(over) == ["op_kwargs"]:
                 over = {"": over["op_kwargs"]}
-            if holder.of.name == "TriggerDagRunOperator" and (rounds := placing.rounds(holder.given, over)) is not None:
+            is_split = holder.of.name == "TriggerDagRunOperator" or list(over) == ["sql"]
+            if is_split and (rounds := placing.rounds(holder.given, over)) is not None:
                 return [placing.operator(reader, node, holder.of, each) for each in rounds]
             return placing.operator(reader, node, holder.of, dict(holder.given), over)
         case str(), _ if name in _OF_TEXT and not _unknown([*given, *named.values()]):
