@@ -107,16 +107,21 @@ def declared(name: str, annotation: Any, default: Any) -> Any:
     return {**said, "value": value} if said else value
 
 
-def plain(value: Any, what: str) -> Any:
-    """The same as JSON has it: models, dataclasses, dates and sets become plain. Raises `WrongFlow`, naming `what`."""
+def plain(value: Any, what: str, *, files: bool = False) -> Any:
+    """The same as JSON has it: models, dataclasses, dates and sets become plain, and so do `files` if it may have some.
+    Raises `WrongFlow`, naming `what`."""
     if isinstance(value, SecretStr):
         raise WrongFlow(f"{what} is a secret, which anyone could read there; make it a SecretStr parameter of the flow")
     try:
-        said = to_jsonable_python(value)
+        said = to_jsonable_python(value, fallback=_packed if files else None)
         json.dumps(said, allow_nan=False)
         return said
-    except (PydanticSerializationError, ValueError, RecursionError):
+    except (PydanticSerializationError, ValueError, AttributeError, RecursionError):
         raise WrongFlow(f"{what} is a {type(value).__name__}, which JSON cannot say; give plain data") from None
+
+
+def _packed(value: Any) -> Any:
+    return value.packed()
 
 
 def check_arrival(value: Any, annotation: Any, what: str) -> None:

@@ -89,6 +89,11 @@ def test_a_file_outside_of_a_run_is_a_path_and_in_a_flow_it_is_known_only_when_i
     assert reports.size_of(File(tmp_path / "a.csv")) == 4
     run = simulate(reports.daily_report, at="2026-01-31 05:00", results={"extract": File(tmp_path / "a.csv", "x/y")})
     assert json.loads(run.values("report")["source"])["content_type"] == "x/y"
+    made = reports.Report(File(tmp_path / "a.csv"), 2)
+    run = simulate(reports.daily_report, at="2026-01-31 05:00", results={"report": made})
+    assert (run.result.rows, run.result.text.path.read_text()) == (2, "tea\n")
+    with pytest.raises(WrongFlow, match='the result of "report" is a object, which JSON cannot say'):
+        simulate(reports.daily_report, at="2026-01-31 05:00", results={"report": object()})
 
     @flow
     def has_no_path() -> int:
