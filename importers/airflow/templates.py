@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from importers.airflow.dates import NoText, Step, java_pattern, of_pendulum, shift
 
@@ -50,6 +51,7 @@ _SHIFTED = re.compile(r"[+-]\d+(?:/24(?:/60)?)?$")
 _DAY, _COMPACT, _TIME = "yyyy-MM-dd", "yyyyMMdd", "HH:mm:ss"
 
 
+AS_JSON = "a list or mapping is written as JSON, and not as Python shows it"
 TEXT_OF_TIME = "a time has a T between its day and hour"
 """Said of a moment that stands in a text."""
 
@@ -81,6 +83,8 @@ class Templates:
     """Parameters of which they name a part."""
     gives_container: Callable[[str], bool] = lambda _: False
     """Whether a task is seen to give a list or mapping."""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """The values of its parameters, as far as the file says them."""
     notes: dict[str, None] = field(default_factory=dict)
     """What differs in the texts that were made since these were taken."""
     uses_days: bool = False
@@ -238,6 +242,10 @@ class Templates:
         name = parameter_name(found[1])
         self.params.add(name)
         self._default(name, found)
+        if isinstance(self.given.get(found[1]), dict | list | tuple):
+            self.notes[AS_JSON] = None
+        elif self.given.get(found[1], "") is None:
+            self.notes[f'"{found[1]}" is None, and here an empty text'] = None
         return f"${{{name}}}"
 
     def _part_of_param(self, found: re.Match[str]) -> str:
@@ -288,6 +296,8 @@ class Templates:
     def _variable(self, found: re.Match[str]) -> str:
         name = parameter_name(found[1])
         self._default(name, found)
+        if "json" in found[0] and "." not in name:
+            self.notes[AS_JSON] = None
         self.variables.add(name.partition(".")[0] if "json" in found[0] else name)
         return f"${{{name}}}"
 
@@ -311,7 +321,7 @@ class Templates:
         if (found_ := self.result_of(task[1], f"{key[1] if key else 'return_value'}{path}")) is None:
             raise NoText(f"{{{{ {found[0]} }}}}: which task it asks is not known")
         if not key and not path and self.gives_container(task[1]):
-            self.notes["a list or mapping is written as JSON, and not as Python shows it"] = None
+            self.notes[AS_JSON] = None
         return found_
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importers.airflow.templates import AS_JSON
 from importers.report import Grade
 from tests.every import every
 from tests.importers.exports import said
@@ -9,8 +10,6 @@ from tests.importers.test_airflow import in_dag, tasks
 from tests.importers.test_functions_and_sensors import printed
 
 PULL = "BashOperator(task_id='b', bash_command='echo {{ ti.xcom_pull(task_ids=\"a\"%s) }}')"
-
-AS_JSON = "a list or mapping is written as JSON, and not as Python shows it"
 
 
 @every(
@@ -121,3 +120,21 @@ def test_a_list_in_a_template_is_json(body: str) -> None:
         "PythonOperator(task_id='a', python_callable=gives)\n" + PULL % "", before=f"def gives():\n    {body}"
     )
     assert AS_JSON in said(found, Grade.CHANGED)
+
+
+@every(
+    ("template", "said_"),
+    [
+        ("params.names", AS_JSON),
+        ("params.m", AS_JSON),
+        ("var.json.cfg", AS_JSON),
+        ("params.nothing", '"nothing" is None, and here an empty text'),
+        ("params.m.k", None),
+        ("params.n", None),
+        ("var.json.cfg.host", None),
+    ],
+)
+def test_a_parameter_that_python_shows_otherwise_is_told(template: str, said_: str | None) -> None:
+    given = "schedule=None, params={'names': ['a'], 'm': {'k': 1}, 'nothing': None, 'n': 3}"
+    found = in_dag(f"BashOperator(task_id='a', bash_command='echo {{{{ {template} }}}}')", given)
+    assert said(found, Grade.CHANGED, "a") == ([] if said_ is None else [said_])
