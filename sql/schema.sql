@@ -892,9 +892,11 @@ COMMENT ON TABLE rebalance IS 'Worker groups whose streams are to be spread even
 CREATE TABLE task_cache (
     key        text PRIMARY KEY,
     outputs    text,
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    of_run     bigint
 );
 COMMENT ON TABLE task_cache IS 'What successful tasks with cache gave, by all that it depends on.';
+COMMENT ON COLUMN task_cache.of_run IS 'The run whose deletion deletes values among them from the log store.';
 
 CREATE TABLE task_event (
     id                   bigint GENERATED ALWAYS AS IDENTITY,

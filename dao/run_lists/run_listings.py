@@ -30,7 +30,7 @@ from model.runs.states import WorkflowState
 # run by itself, since a join could read all tasks in the history.
 _RUNS = """
     SELECT i.id, i.workflow_code, d.name AS workflow, d.project, i.workflow_version AS version, i.state, i.priority,
-           i.started_at, (
+           i.started_at, i.ended_at, (
                WITH RECURSIVE below AS (
                    SELECT i.id AS id
                    UNION

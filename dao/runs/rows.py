@@ -29,6 +29,7 @@ class Run:
     state: WorkflowState
     priority: Priority
     started_at: datetime
+    ended_at: datetime | None
     took_s: float
     elapsed_s: float
     reason: str | None

@@ -75,6 +75,7 @@ class Approval:
         """What it asks, with the values of its run. Raises `Refused`."""
         own = task_parameters(
             task_instance_id=self.id,
+            attempt=self.attempt,
             task_name=self.task,
             task_code=self.task_code,
             workflow_instance_id=self.run,

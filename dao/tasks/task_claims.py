@@ -175,10 +175,13 @@ _REPORT = Sql("""
         WHERE t.id = n.id AND coalesce(t.attempt = n.attempt AND t.worker_id = :worker AND t.ended_at IS NULL, false)
         RETURNING t.id, t.workflow_instance_id, t.task_code, t.attempt, t.state, t.outputs, t.cache_key, t.dry_run
     ), cached AS (
-        INSERT INTO task_cache (key, outputs)
-        SELECT cache_key, outputs FROM ended WHERE state = 'SUCCESS' AND cache_key IS NOT NULL AND NOT dry_run
-        ORDER BY cache_key  -- two workers that write the same keys wait for each other in one direction only
-        ON CONFLICT DO NOTHING
+        INSERT INTO task_cache (key, outputs, of_run)
+        SELECT DISTINCT ON (cache_key) cache_key, outputs,
+               CASE WHEN strpos(outputs, 'shoal-value:v1:') > 0 THEN workflow_instance_id END
+        FROM ended WHERE state = 'SUCCESS' AND cache_key IS NOT NULL AND NOT dry_run
+        ORDER BY cache_key, id  -- two workers that write the same keys wait for each other in one direction only
+        ON CONFLICT (key) DO UPDATE SET outputs = EXCLUDED.outputs, of_run = EXCLUDED.of_run
+                          WHERE task_cache.of_run IS NOT NULL  -- it is gone, or goes before this one
     ), addressed AS MATERIALIZED (
         SELECT ended.*, (SELECT i.master_id FROM workflow_instance i WHERE i.id = ended.workflow_instance_id) AS owner
         FROM ended

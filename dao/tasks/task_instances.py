@@ -151,6 +151,7 @@ _REUSE = Sql("""
                                 AND coalesce(i.master_id = :master
                                              AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP'), false)
         JOIN task_cache c ON c.key = n.cache_key
+                         AND (c.of_run IS NULL OR EXISTS (SELECT FROM workflow_instance WHERE id = c.of_run))
         RETURNING workflow_instance_id, task_code, attempt, state, outputs
     ), reported AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs) SELECT * FROM added

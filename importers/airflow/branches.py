@@ -38,7 +38,7 @@ def branch(args: Args) -> None:
 
 def short_circuit(args: Args) -> None:
     """A function that says whether what comes after it goes on."""
-    python_tasks.script(args, lambda result: [f'_give("goes_on", bool({result}))'])
+    python_tasks.script(args, lambda result: [f'_give("goes_on", json.dumps(bool({result})))'])
     names = [args.flow.names[each] for each in args.flow.after(args.operator)]
     if not args.flag("ignore_downstream_trigger_rules", True):
         args.changed("ignore_downstream_trigger_rules", "later tasks follow their own start rules")

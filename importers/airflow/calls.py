@@ -232,6 +232,9 @@ def _of_object(reader: Reader, node: ast.Call, holder: Any, name: str) -> Any:
             over = {"": given[0]} if name == "expand_kwargs" and given else named
             if holder.of.name.endswith("PythonOperator") and list(over) == ["op_kwargs"]:
                 over = {"": over["op_kwargs"]}
+            is_split = holder.of.name == "TriggerDagRunOperator" or list(over) == ["sql"]
+            if is_split and (rounds := placing.rounds(holder.given, over)) is not None:
+                return [placing.operator(reader, node, holder.of, each) for each in rounds]
             return placing.operator(reader, node, holder.of, dict(holder.given), over)
         case str(), _ if name in _OF_TEXT and not _unknown([*given, *named.values()]):
             if reader.is_told(holder) and not (name == "strip" and not given):
@@ -244,6 +247,8 @@ def _of_object(reader: Reader, node: ast.Call, holder: Any, name: str) -> Any:
             return _made(reader, node, getattr(holder, name), given, named)
         case datetime(), "strftime" | "isoformat":
             return _made(reader, node, getattr(holder, name), given, named)
+        case timedelta(), "total_seconds" if not given and not named:
+            return holder.total_seconds()
         case datetime(), "subtract" | "add":
             step = _made(reader, node, timedelta, given, named)
             if isinstance(step, timedelta):

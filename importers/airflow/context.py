@@ -72,6 +72,8 @@ _INSTANCES = ("ti", "task_instance")
 _ATTEMPT = 'int(__import__("os").environ["SHOAL_ATTEMPT"])'
 _OF_INSTANCE = {"task_id": "", "dag_id": "", "run_id": "", "try_number": _ATTEMPT}
 """What a task instance has besides -> the expression for it; empty: as the template of that name."""
+_IDS = {"dag": "dag_id", "task": "task_id"}
+"""What has its name in Airflow's context -> how that is called."""
 _OBJECTS = ("dag", "task", "conf", "macros", "var", "conn", "inlets", "outlets", "inlet_events",
             "prev_start_date_success", "prev_data_interval_start_success", "prev_data_interval_end_success",
             "triggering_asset_events", "triggering_dataset_events", "test_mode")  # fmt: skip
@@ -132,12 +134,16 @@ class Context:
         self.problems += [
             f"what its argument {name} is, is not known" for name in wanted if name not in given and name not in found
         ]
+        self.enter(node, {**found, **given})
+        return found
+
+    def enter(self, node: Defined, known: Mapping[str, str]) -> None:
+        """What a function takes from its current context; `known` are expressions for parts of it."""
         for key in _current_keys(node):
             if key is None:
                 self.problems.append("which parts of get_current_context() it uses is not known")
             elif key not in self._entries:
-                self._entries[key] = given.get(key) or found.get(key) or self._value(key, node)
-        return found
+                self._entries[key] = known.get(key) or self._value(key, node)
 
     def _value(self, name: str, node: Defined) -> str:
         if name in _INSTANCES:
@@ -159,6 +165,9 @@ class Context:
             if "extra" in {getattr(each, "attr", getattr(each, "arg", "")) for each in ast.walk(node)}:
                 self.notes.append("what it says of a dataset as extra reaches nobody here")
             return "_Events()"
+        if name in _IDS and _is_only_named(node, name):
+            text = self.expression(name, f"{{{{ {_IDS[name]} }}}}")
+            return f'__import__("types").SimpleNamespace({_IDS[name]}={text})'
         if name == "params":
             return self.expression(name, "{{ params }}")
         self.problems.append(f"it uses {name} of Airflow's context")
@@ -296,13 +305,22 @@ def _conf_keys(node: Defined) -> Iterator[str | None]:
 
 def _attributes_of(node: Defined, name: str) -> set[str]:
     """What a function asks of an argument, or of the entry of this name in its context."""
-    found = set()
+    return set(_asked_of(node, name))
+
+
+def _asked_of(node: Defined, name: str) -> Iterator[str]:
     for each in ast.walk(node):
         match each:
             case ast.Attribute(ast.Name(of), attribute) if of == name:
-                found.add(attribute)
+                yield attribute
             case ast.Attribute(ast.Subscript(_, ast.Constant(of)), attribute) if of == name:
-                found.add(attribute)
+                yield attribute
             case ast.Attribute(ast.Call(ast.Attribute(_, "get"), [ast.Constant(of), *_]), attribute) if of == name:
-                found.add(attribute)
-    return found
+                yield attribute
+
+
+def _is_only_named(node: Defined, name: str) -> bool:
+    """Whether a function asks for nothing but the name of that."""
+    asked = list(_asked_of(node, name))
+    uses = [each for each in ast.walk(node) if name in (getattr(each, "id", None), getattr(each, "value", None))]
+    return set(asked) == {_IDS[name]} and len(asked) == len(uses)

@@ -12,10 +12,11 @@ from typing import Any
 from importers import documents
 from importers.airflow import dags, joins, schedules, tasks
 from importers.airflow.flow import Flow, result_of, task_name, workflow_name
+from importers.airflow.functions import gives_container
 from importers.airflow.inputs import Inputs
 from importers.airflow.reader import Reader
 from importers.airflow.templates import Templates, is_path
-from importers.airflow.values import Dag, Function, Operator, Output, Unknown
+from importers.airflow.values import Dag, Function, Operator, Output, Parameter, Unknown
 from importers.catalog import Names
 from importers.imported import Imported, Origin, finished
 from importers.passwords import Hidden, Passwords
@@ -123,6 +124,10 @@ def _flow(
         dag.given |= dict.fromkeys(schedules.SCHEDULES)
     step, zone = schedules.step_of(top), schedules.zone_of(top)
     templates = Templates(intervals, dag.id, lambda id_, path: result_of(names, id_, path), step, zone)
+    templates.gives_container = lambda id_: any(each.id == id_ and gives_container(each) for each in names)
+    params = dag.given.get("params")
+    listed = params.items() if isinstance(params, dict) else ()
+    templates.given = {str(key): each.default if isinstance(each, Parameter) else each for key, each in listed}
     flow = Flow(dag, reader, name, about, templates, passwords, names)
     flow.pulled = set(_pulled(flow))
     tasks.drafts_of(flow, passwords)

@@ -182,7 +182,10 @@ class Args:
         value = self.known(name, default)
         if isinstance(value, bool) or value in (0, 1):
             return bool(value)
-        self._say_odd(name, value, "yes or no")
+        if isinstance(value, str) and "${" not in value:
+            self.todo(name, f'{name} is the text "{value}", which Airflow takes for true; write True or False')
+        else:
+            self._say_odd(name, value, "yes or no")
         return default
 
     def _say_odd(self, name: str, value: Any, what: str) -> None:

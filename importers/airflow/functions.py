@@ -14,13 +14,14 @@ from importers.airflow.reader import Reader
 from importers.airflow.shims import shims_of
 from importers.airflow.sources import foreign_modules, is_of_airflow, needed, source
 from importers.airflow.templates import parameter_name
-from importers.airflow.values import Dotted, Function, Group, Operator, Output, Unknown
+from importers.airflow.values import Defined, Dotted, Function, Group, Operator, Output, Unknown
 
 GIVES = '''\
 def _give(name, value):
     """Give a value to later tasks: as text, and as JSON to those in Python."""
     written = json.dumps(value)
-    print("#{setValue(" + name + "=" + (value if isinstance(value, str) else written) + ")}")
+    text = written if isinstance(value, (dict, list, tuple)) else str(value)
+    print("#{setValue(" + name + "=" + text + ")}")
     print("#{setValue(" + name + "_json=" + written + ")}")
 '''
 VALUE = '''\
@@ -31,6 +32,16 @@ def _value(text):
     except ValueError:
         return text
 '''
+THROUGH = '''\
+def _through(made):
+    """What a function that yields returns at its end."""
+    while True:
+        try:
+            next(made)
+        except StopIteration as end:
+            return end.value
+'''
+_CONTAINERS = (ast.Dict, ast.List, ast.Tuple, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)
 SKIP = 99
 """The exit code of a script whose function skips its task."""
 _SKIPPING = f"""\
@@ -82,8 +93,6 @@ def script_of(
     given |= {name: context.expression(name, value) for name, value in arguments.items() if not name.startswith("**")}
     made.problems += [f"its arguments {name} are not known" for name in arguments if name.startswith("**")]
     given |= context.asked(node, given)
-    made.problems += context.problems
-    made.notes = context.notes
     wanted = needed(reader, function)
     needs = wanted.statements
     values = {name: _literal(value) for name, value in wanted.values.items()}
@@ -92,8 +101,12 @@ def script_of(
     for each in needs:
         if any(isinstance(one, ast.Attribute) and one.attr in ("xcom_pull", "xcom_push") for one in ast.walk(each)):
             made.problems.append(f"{getattr(each, 'name', 'its code')} asks for results too, which only it may do")
-        if any(isinstance(one, ast.Name) and one.id == "get_current_context" for one in ast.walk(each)):
-            made.problems.append(f"{getattr(each, 'name', 'its code')} asks for the context, which only it may do")
+        if isinstance(each, Defined):
+            context.enter(each, {})
+        elif any(isinstance(one, ast.Name) and one.id == "get_current_context" for one in ast.walk(each)):
+            made.problems.append(f"{getattr(each, 'name', 'its code')} asks for the context outside of a function")
+    made.problems += context.problems
+    made.notes = context.notes
     shims = shims_of([*needs, node], variable)
     made.problems += shims.problems
     made.uses = shims.names
@@ -103,6 +116,9 @@ def script_of(
     tail = ends("result")
     is_async = isinstance(node, ast.AsyncFunctionDef)
     call = f"asyncio.run({call})" if is_async else call
+    if is_generator := not is_async and yields(node):
+        call = f"_through({call})"
+        made.notes += ["what it yields reaches nobody here"]
     call = f"result = {call}" if tail else call
     if "AirflowSkipException" in shims.names:
         call = _SKIPPING.format(call)
@@ -112,6 +128,7 @@ def script_of(
     parts = ["import asyncio\n"] if is_async and "import asyncio" not in body else []
     parts += ["import json\n" if uses_json else "", GIVES if gives else ""]
     parts += [VALUE] if "_value(" in stated else []
+    parts += [THROUGH] if is_generator else []
     parts += [*context.texts(), *shims.texts]
     parts += ["".join(f"{name} = {value}\n" for name, value in values.items() if value is not None)]
     parts += [f"{each}\n" for each in body if each != "import json" or not uses_json]
@@ -119,6 +136,25 @@ def script_of(
     parts.append("\n".join([call, *tail]) + "\n")
     made.text = "\n".join(filter(None, parts))
     return made
+
+
+def yields(node: ast.AST) -> bool:
+    """Whether a function is a generator, which Airflow runs to its end."""
+    inner = [each for each in ast.iter_child_nodes(node) if not isinstance(each, Defined | ast.Lambda)]
+    return any(isinstance(each, ast.Yield | ast.YieldFrom) or yields(each) for each in inner)
+
+
+def gives_container(operator: Operator) -> bool:
+    """Whether its function is seen to return a list or mapping."""
+    given = operator.given.get("python_callable")
+    function = given if isinstance(given, Function) else operator.function
+    if function is None:
+        return False
+    returned = [each.value for each in ast.walk(function.node) if isinstance(each, ast.Return)]
+    named = re.match(r"(?:typing\.)?(list|dict|tuple|set)\b", ast.unparse(function.node.returns).lower()) if (
+        function.node.returns is not None
+    ) else None  # fmt: skip
+    return named is not None or any(isinstance(each, _CONTAINERS) for each in returned)
 
 
 def _literal(value: Any) -> str | None:

@@ -40,6 +40,9 @@ _SQL_CONNECTIONS = {
 }
 _GRAMMARS = {"PostgresOperator": POSTGRES, "RedshiftSQLOperator": POSTGRES, "MySqlOperator": MYSQL,
              "SqliteOperator": SQLITE}  # fmt: skip
+_PARAM = re.compile(r"\{\{\s*params(?:\.(\w+)|\[['\"](\w+)['\"]\])\s*\}\}")
+_PLACED = re.compile(r"%\((\w+)\)s")
+_VALUE = re.compile(r"\s*\$\{[^{}]*\}\s*;?\s*")
 _IN_JINJA = re.compile(r"\{\{[^}]*?(?:params|conf|value)(?:\.get\(|\.|\[)['\"]?(\w+)")
 
 
@@ -49,6 +52,8 @@ def convert(args: Args) -> None:
     known = OPERATORS.get(kind)
     if args.operator.over and kind.startswith("@") is False and "" not in args.operator.over:
         args.given |= {name: _element(args, name) for name in args.operator.over}
+        if "params" in args.operator.over:
+            _name_elements(args)
     why = f"{kind} has no counterpart; write it as a SHELL or PYTHON task"
     try:
         if known is not None:
@@ -62,6 +67,20 @@ def convert(args: Args) -> None:
 
 def _element(args: Args, name: str) -> str:
     return "{{ each }}" if len(args.operator.over) == 1 else f"{{{{ each.{name} }}}}"
+
+
+def _name_elements(args: Args) -> None:
+    """Of a task that gets other params for each element, templates name parts of that."""
+    element = args.given.pop("params").strip("{} ")
+
+    def named(text: str) -> str:
+        return _PARAM.sub(lambda found: f"{{{{ {element}.{found[1] or found[2]} }}}}", text)
+
+    for name, value in args.given.items():
+        if isinstance(value, str):
+            args.given[name] = named(value)
+            if re.search(r"\{\{[^}]*\bparams\b", args.given[name]):
+                args.todo(name, "it gets other params for each element; write ${each.NAME}")
 
 
 def _bash(args: Args) -> None:
@@ -126,7 +145,12 @@ def _nothing(args: Args) -> None:
 def _sql(args: Args) -> None:
     own, standard = _SQL_CONNECTIONS[args.operator.kind]
     name = args.text("conn_id") if args.has("conn_id") else args.text(own, standard)
+    if args.given.get("parameters") == "{{ each }}":
+        placed = _PLACED.findall(" ".join(map(str, _listed(args.given.get("sql", "")))))
+        args.given["parameters"] = {each: f"{{{{ each.{each} }}}}" for each in placed}
     statements = [_statement(args, each) for each in _listed(args.known("sql", ""))]
+    if any(isinstance(each, str) and _VALUE.fullmatch(each) for each in statements):
+        args.todo("sql", "a value is no statement here: values are never run as code")
     args.draft.type = "SQL"
     args.draft.params = {"datasource": name, "sql": statements[0] if len(statements) == 1 else statements}
     parameters = args.known("parameters")

@@ -13,6 +13,7 @@ from importers.airflow.values import Dag, Dotted, Function, Group, Label, Operat
 if TYPE_CHECKING:
     from importers.airflow.reader import Reader
 
+ROUNDS_MAX = 100
 _NO_TASK = ("BaseHook", "Connection", "Config", "conf")
 
 
@@ -76,6 +77,19 @@ def operator(
 ) -> Operator:
     given.setdefault("task_id", of.name)
     return _placed(reader, Operator("", of.name, given, node.lineno, None, dict(over or {})), [given, over])
+
+
+def rounds(given: Mapping[str, Any], over: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """What an operator gets for each element of a list that the file says; None if only a run knows it."""
+    (name, elements) = next(iter(over.items())) if len(over) == 1 else ("", None)
+    if not isinstance(elements, list | tuple) or not isinstance(task_id := given.get("task_id"), str):
+        return None
+    of_each = [each if name == "" else {name: each} for each in elements]
+    if not 0 < len(of_each) <= ROUNDS_MAX or not all(
+        isinstance(each, dict) and "task_id" not in each for each in of_each
+    ):
+        return None
+    return [{**given, **each, "task_id": f"{task_id}_{place}"} for place, each in enumerate(of_each)]
 
 
 def _placed(reader: Reader, operator: Operator, uses: Any) -> Operator:

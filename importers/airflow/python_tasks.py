@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from datetime import datetime
 from typing import Any
 
@@ -241,8 +242,8 @@ def _imported(args: Args, function: Dotted, ends: Any) -> None:
     ]
     parts.append("\n".join([f"result = {call}" if tail else call, *tail]) + "\n")
     args.draft.type, args.draft.params = "PYTHON", {"script": "\n".join(parts)}
-    sentence = f"the workers' python3 needs {module}; of Airflow's context {name} gets nothing by itself"
-    args.changed("python_callable", sentence)
+    needs = "" if module.partition(".")[0] in sys.stdlib_module_names else f"the workers' python3 needs {module}; "
+    args.changed("python_callable", f"{needs}of Airflow's context {name} gets nothing by itself")
     args.irrelevant("do_xcom_push", "show_return_value_in_logs")
 
 
@@ -268,9 +269,9 @@ def _result(args: Args, output: Output) -> str:
     if responses.path_of(output.of) is not None:
         return f'json.loads("{args.flow.output(output)}")'
     is_answer = output.of.kind in answers.ASKING
-    if not is_of_python(output.of) and output.of is not ITEM and not is_answer:
-        return repr(args.flow.output(output))
     key, *steps = re.findall(r"[^.\[\]]+", output.path)
+    if not is_of_python(output.of) and key not in pushed(output.of) and output.of is not ITEM and not is_answer:
+        return repr(args.flow.output(output))
     inner = "".join(f"[{step}]" if step.isdigit() else f"[{step!r}]" for step in steps)
     if output.of is ITEM:
         return f'_value("${{{key}}}"){inner}'

@@ -28,7 +28,7 @@ class PokeReturnValue:
     def __bool__(self):
         return bool(self.is_done)
 '''
-_DATASETS = ("Asset", "Dataset", "Alias")
+_DATASETS = ("Asset", "Dataset", "Alias", "Metadata")
 _DATASET = '''\
 class {name}:
     """It names what an event is about."""

@@ -14,8 +14,8 @@ from importers.airflow.reader import Reader
 from importers.airflow.values import Defined, Function
 
 _DECORATORS = frozenset(("task", "dag", "task_group", "setup", "teardown", "asset", "apply_defaults"))
-SHIMMED = frozenset({"AirflowException", "AirflowSkipException", "AirflowFailException", "PokeReturnValue", "Variable"}
-                    | {"get_current_context", "Asset", "AssetAlias", "Dataset", "DatasetAlias"})  # fmt: skip
+SHIMMED = frozenset({"AirflowException", "AirflowSkipException", "AirflowFailException", "PokeReturnValue", "Variable",
+                     "get_current_context", "Asset", "AssetAlias", "Dataset", "DatasetAlias", "Metadata"})  # fmt: skip
 """Names of Airflow that a script has here (`shims.py`, `context.py`)."""
 _CHANGES = ("append", "extend", "insert", "update", "setdefault", "add", "remove", "pop", "sort", "reverse", "clear")
 """Methods that change what a name of the file stands for."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from importers.airflow.dates import NoText, Step, java_pattern, of_pendulum, shift
 
@@ -38,6 +39,11 @@ _START = (
 _END = r"(?:data_interval_end|dag_run\.data_interval_end)"
 _BESIDE = r"(?:(?:prev|next)_execution_date)"
 _WHEN = rf"(?:{_START}|{_END}|{_BESIDE})"
+_MONTH = (
+    rf"\(?\s*({_WHEN})(?:\s*([+-])\s*macros\.dateutil\.relativedelta\.relativedelta"
+    r"\(\s*(months|years)\s*=\s*([+-]?\d+)\s*\)\s*\))?(\.replace\(\s*day\s*=\s*1\s*\))?"
+)
+_STRFTIME = r"""\.strftime\(\s*(['"])([^'"]*)\6\s*\)"""
 _PLAIN = [rf"(?:params|dag_run\.conf){each}" for each in (rf"\.({_NAME})", _KEY, rf"\.get\({_GIVEN}\)")]
 """A parameter: its name is the first group, and perhaps a default the second."""
 _CONF = rf"""(?:dag_run\.conf|params)((?:\.{_NAME}|\[['"]\w+['"]\])+)"""
@@ -45,6 +51,7 @@ _SHIFTED = re.compile(r"[+-]\d+(?:/24(?:/60)?)?$")
 _DAY, _COMPACT, _TIME = "yyyy-MM-dd", "yyyyMMdd", "HH:mm:ss"
 
 
+AS_JSON = "a list or mapping is written as JSON, and not as Python shows it"
 TEXT_OF_TIME = "a time has a T between its day and hour"
 """Said of a moment that stands in a text."""
 
@@ -74,6 +81,10 @@ class Templates:
     """What they name where such a one is not given."""
     trees: set[str] = field(default_factory=set)
     """Parameters of which they name a part."""
+    gives_container: Callable[[str], bool] = lambda _: False
+    """Whether a task is seen to give a list or mapping."""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """The values of its parameters, as far as the file says them."""
     notes: dict[str, None] = field(default_factory=dict)
     """What differs in the texts that were made since these were taken."""
     uses_days: bool = False
@@ -129,6 +140,7 @@ class Templates:
              r"\s*(['\"])([^'\"]*)\2\s*\)",
              lambda found: self.logical(f"{java_pattern(found[3])}{int(found[1]):+d}")),
             (rf"({_WHEN})\s*([+-])\s*macros\.timedelta\(\s*([^()]*?)\s*\)", self._moment_beside),
+            (rf"{_MONTH}(?:{_STRFTIME}|\s*\|\s*(ds|ds_nodash)|\.to_date_string\(\))", self._month),
             (rf"({_WHEN})\.(add|subtract)\(([^()]*)\)", self._moment_beside),
             *((pattern, self._param) for pattern in _PLAIN),
             (_CONF, self._part_of_param),
@@ -144,6 +156,7 @@ class Templates:
             (r"dag_run\.run_type", lambda _: self._run_type()),
             (r"(?:dag\.|dag_run\.|ti\.)?dag_id", lambda _: self.dag_id),
             (r"(?:task\.|ti\.|task_instance\.)?task_id", lambda _: "${system.task.definition.name}"),
+            (r"(?:ti|task_instance)\.try_number", lambda _: "${system.task.attempt}"),
             (r"each(?:\..+)?", lambda found: f"${{{found[0]}}}"),
         ]  # fmt: skip
 
@@ -185,6 +198,14 @@ class Templates:
         self.notes[TEXT_OF_TIME] = None
         return self._iso(found[1], span)
 
+    def _month(self, found: re.Match[str]) -> str:
+        """A day so many months later, or the first one of that month."""
+        months = int(found[4] or 0) * (12 if found[3] == "years" else 1) * (-1 if found[2] == "-" else 1)
+        pattern = java_pattern(found[7]) if found[6] else _COMPACT if found[8] == "ds_nodash" else _DAY
+        if re.search("[,()]|[HmsE]" if found[5] else "[,()]", pattern):
+            raise NoText(f"{{{{ {found[0]} }}}} has no counterpart here")
+        return self._of(found[1], f"{'month_first_day' if found[5] else 'add_months'}({pattern},{months:+d})")
+
     def _iso(self, moment: str, step: str) -> str:
         """A moment so much later, as ISO writes it."""
         day, time = (self._of(moment, f"{pattern}{step}") for pattern in (_DAY, _TIME))
@@ -196,7 +217,7 @@ class Templates:
 
     def _of(self, moment: str, pattern: str) -> str:
         if re.fullmatch(_BESIDE, moment) and not (self.intervals and moment.startswith("next")):
-            if self.step is None or _SHIFTED.search(pattern):
+            if self.step is None or _SHIFTED.search(pattern) or "(" in pattern:
                 which = "after" if moment.startswith("next") else "before"
                 raise NoText(f"the run {which} this one is not always as far away; write its time")
             return self.logical(self.step.shifted(pattern, 1 if moment.startswith("next") else -1))
@@ -221,6 +242,10 @@ class Templates:
         name = parameter_name(found[1])
         self.params.add(name)
         self._default(name, found)
+        if isinstance(self.given.get(found[1]), dict | list | tuple):
+            self.notes[AS_JSON] = None
+        elif self.given.get(found[1], "") is None:
+            self.notes[f'"{found[1]}" is None, and here an empty text'] = None
         return f"${{{name}}}"
 
     def _part_of_param(self, found: re.Match[str]) -> str:
@@ -271,6 +296,8 @@ class Templates:
     def _variable(self, found: re.Match[str]) -> str:
         name = parameter_name(found[1])
         self._default(name, found)
+        if "json" in found[0] and "." not in name:
+            self.notes[AS_JSON] = None
         self.variables.add(name.partition(".")[0] if "json" in found[0] else name)
         return f"${{{name}}}"
 
@@ -293,6 +320,8 @@ class Templates:
         path = "".join(f"[{step}]" if step.isdigit() else f".{step}" for step in steps)
         if (found_ := self.result_of(task[1], f"{key[1] if key else 'return_value'}{path}")) is None:
             raise NoText(f"{{{{ {found[0]} }}}}: which task it asks is not known")
+        if not key and not path and self.gives_container(task[1]):
+            self.notes[AS_JSON] = None
         return found_
 
 

@@ -81,4 +81,6 @@ def _why(content: Mapping[str, Any]) -> str:
         )
     if "taskType" in content and "taskParams" in content:
         return "it is a task alone; export the workflow that it is in"
+    if "taskDefinitionList" in content:
+        return "it has taskDefinitionList, and neither processDefinition nor workflowDefinition beside that"
     return "it has neither processDefinitionJson, nor taskDefinitionList with relations, nor `workflow:` with `tasks:`"

@@ -6,13 +6,16 @@ The worker puts the file into the log store, and this JSON is the value, whereve
 
 To a task with a folder that names it, the worker gives the file in its place: the value is then its path. An absolute
 path is handed on as the text that it is. The paths that a definition says travel with an attempt beside its types.
+
+In place of a path the task may give JSON with files anywhere in it, each as `{"shoal_file": PATH}` with more fields if
+it likes. To a task that declares such a value as JSON, each of them comes with the `path` of its copy.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +24,7 @@ from model.files.paths import fault_of_names
 from model.files.task_files import WITHOUT_FOLDER
 from model.logic.catalog import LOGIC_TYPES
 from model.logs.name import FILE_SUFFIX, name_of
+from model.parameters.json_values import NotJson, is_container, parse_json
 from model.parameters.parameters import parameter_variable
 
 if TYPE_CHECKING:
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
 
 KEY = "TASK output files"
 """Beside the types of an attempt's parameters; no parameter has such a name."""
+FILES_MAX = 1_000
+"""That one attempt hands on."""
 _MARK = "shoal_file"
 _DIGEST = re.compile("[0-9a-f]{64}")
 
@@ -43,9 +49,13 @@ class HandedFile:
     task: str
 
     @property
-    def written(self) -> str:
+    def facts(self) -> dict[str, Any]:
         facts = {"name": self.name, "size": self.size, "sha256": self.sha256, "task": self.task}
-        return json.dumps({_MARK: self.key, **facts}, ensure_ascii=False)
+        return {_MARK: self.key, **facts}
+
+    @property
+    def written(self) -> str:
+        return json.dumps(self.facts, ensure_ascii=False)
 
     @property
     def said(self) -> str:
@@ -76,6 +86,74 @@ def handed_in(text: str) -> HandedFile | list[HandedFile] | None:
     files = [_file(each) for each in given if each is not None]
     found = [each for each in files if each is not None]
     return found if found and len(found) == len(files) else None
+
+
+def files_left(said: str, folder: str) -> Any:
+    """What a task says of an OUT parameter, as JSON in which each file is an object: itself, or one for the path that
+    it is. Paths in the folder are relative to it."""
+    given = parse_json(said) if said == "null" or is_container(said) else {_MARK: said}
+    return _with_objects(given, lambda each: {**each, _MARK: each[_MARK].removeprefix(folder)})
+
+
+def paths_left(given: Any) -> Iterator[str]:
+    """The paths in it, without files that were handed on before."""
+    for each in _objects(given):
+        if _file(each) is None:
+            yield each[_MARK]
+
+
+def files_in(text: str) -> list[HandedFile]:
+    """Those anywhere in a value that is JSON."""
+    try:
+        objects = list(_objects(parse_json(text))) if has_handed(text) else []
+    except NotJson:
+        return []
+    return [file for each in objects if (file := _file(each)) is not None]
+
+
+def with_paths(text: str, paths: Mapping[HandedFile, str]) -> str:
+    """A value that is JSON, with the path of each file in it."""
+
+    def change(given: dict[str, Any]) -> dict[str, Any]:
+        file = _file(given)
+        return given if file is None else {**given, "path": paths[file]}
+
+    return json.dumps(_with_objects(parse_json(text), change), ensure_ascii=False)
+
+
+def handed_on(given: Any, files: Mapping[str, HandedFile], masked: Callable[[str], str]) -> str:
+    """The value that stands for what a task has left, and for the files at its paths; without secrets elsewhere."""
+
+    def plain(leaf: Any) -> Any:
+        text = leaf if isinstance(leaf, str) else json.dumps(leaf)
+        return leaf if (hidden := masked(text)) == text else hidden
+
+    def change(left: dict[str, Any]) -> dict[str, Any]:
+        if _file(left) is not None:
+            return left
+        own = _with_objects({name: each for name, each in left.items() if name != _MARK}, change, plain)
+        return {**own, **files[left[_MARK]].facts}
+
+    return json.dumps(_with_objects(given, change, plain), ensure_ascii=False)
+
+
+def _with_objects(
+    given: Any, change: Callable[[dict[str, Any]], Any], leaf: Callable[[Any], Any] = lambda each: each
+) -> Any:
+    """JSON with `change` of each object that stands for a file, and `leaf` of each value that contains no other."""
+    if isinstance(given, dict):
+        if isinstance(given.get(_MARK), str):
+            return change(given)
+        return {leaf(name): _with_objects(each, change, leaf) for name, each in given.items()}
+    return [_with_objects(each, change, leaf) for each in given] if isinstance(given, list) else leaf(given)
+
+
+def _objects(given: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(given, dict) and isinstance(given.get(_MARK), str):
+        yield given
+    elif isinstance(given, dict | list):
+        for each in given.values() if isinstance(given, dict) else given:
+            yield from _objects(each)
 
 
 def _file(given: Any) -> HandedFile | None:

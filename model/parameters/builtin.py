@@ -96,6 +96,7 @@ def builtin_names() -> set[str]:
     )
     of_task = task_parameters(
         task_instance_id=TaskInstanceId(1),
+        attempt=1,
         task_name="",
         task_code=TaskCode(1),
         workflow_instance_id=run,
@@ -117,6 +118,7 @@ def closing_names() -> set[str]:
 def task_parameters(
     *,
     task_instance_id: TaskInstanceId,
+    attempt: int,
     task_name: str,
     task_code: TaskCode,
     workflow_instance_id: WorkflowInstanceId,
@@ -125,6 +127,7 @@ def task_parameters(
     """The parameters of one attempt, as its worker knows them; all but `EXECUTE_PATH`."""
     return {
         "system.task.instance.id": str(task_instance_id),
+        "system.task.attempt": str(attempt),
         "system.task.definition.name": task_name,
         "system.task.definition.code": str(task_code),
         "system.workflow.instance.id": str(workflow_instance_id),

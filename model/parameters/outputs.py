@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 
 from model.choices import Direct, ParameterType
 from model.errors import Refused
-from model.files.handed_files import handed_file
+from model.files.handed_files import has_handed
 from model.parameters.large_values import large_value
 from model.parameters.local import LocalParam, typed
 
 P = ParameterType
-TEXTS = frozenset({P.TEXT, P.FILE, P.DATE, P.TIME, P.TIMESTAMP})
+_TEXTS = frozenset({P.TEXT, P.FILE, P.DATE, P.TIME, P.TIMESTAMP})
 """A value that is declared as one of these is text, whatever it looks like."""
 _KEY = "OUT "
 _STRICT = "strict"
@@ -102,7 +102,7 @@ class OutParameters:
 
 def is_text(type_: ParameterType | None, value: str) -> bool:
     """Whether a value is text by its type, whatever it looks like."""
-    return type_ in TEXTS and handed_file(value) is None
+    return type_ in _TEXTS and not (type_ is P.FILE and has_handed(value))
 
 
 _NONE = OutParameters()

@@ -30,7 +30,7 @@ FIRST_KEY = "serial_from"
 """The key under which one of many that call all lines of a workflow names the line from which it goes on."""
 
 
-_KNOWN_TOO_LATE = frozenset({"system.workflow.instance.id", "system.task.instance.id"})
+_KNOWN_TOO_LATE = frozenset({"system.workflow.instance.id", "system.task.instance.id", "system.task.attempt"})
 
 Run = TypeVar("Run")
 

@@ -12,9 +12,9 @@ import httpx
 from typing_extensions import TypeVar
 
 from shoal_sdk.errors import SdkError
-from shoal_sdk.exchange import BASE, TIMEOUT_S, Answer, Ask, Exchange, Pause, Server
+from shoal_sdk.exchange import TIMEOUT_S, Answer, Ask, Exchange, Pause, Server
 from shoal_sdk.flows import Flow, Start
-from shoal_sdk.runs import FINAL, Asked, Followed, started
+from shoal_sdk.runs import Asked, Followed, started
 from shoal_sdk.task_log import TaskLog
 
 R = TypeVar("R", default=Any)
@@ -89,11 +89,14 @@ class AsyncClient:
             await asyncio.sleep(step.seconds)
             return None
         try:
-            return self.server.answer(
-                await self._http.request(
-                    step.method, BASE + step.path, params=dict(step.query), json=step.body, headers=dict(step.headers)
-                )
-            )
+            async with self._http.stream(**step.request) as response:
+                if step.into is not None and response.is_success:
+                    with step.into.open("wb") as file:
+                        async for part in response.aiter_bytes():
+                            file.write(part)
+                    return self.server.answer(response, is_saved=True)
+                await response.aread()
+                return self.server.answer(response)
         except httpx.HTTPError as error:
             return self.server.answer(error)
 
@@ -143,10 +146,9 @@ class AsyncRun(Followed[R]):
         """In a notebook, show its graph and the states of its tasks until it has ended, and return it."""
         display = importlib.import_module("IPython.display")
         shown = display.display(display.HTML(await self._client.carry_out(self._html())), display_id=True)
-        while await self.state() not in FINAL:
+        while not await self._client.carry_out(self._look()):
             await asyncio.sleep(every_s)
             shown.update(display.HTML(await self._client.carry_out(self._html())))
-        await self.wait()
         shown.update(display.HTML(await self._client.carry_out(self._html())))
         return self
 

@@ -12,9 +12,9 @@ import httpx
 from typing_extensions import TypeVar
 
 from shoal_sdk.errors import SdkError
-from shoal_sdk.exchange import BASE, TIMEOUT_S, Answer, Ask, Exchange, Pause, Server
+from shoal_sdk.exchange import TIMEOUT_S, Answer, Ask, Exchange, Pause, Server
 from shoal_sdk.flows import Flow, Start
-from shoal_sdk.runs import FINAL, Asked, Followed, started
+from shoal_sdk.runs import Asked, Followed, started
 from shoal_sdk.task_log import TaskLog
 
 R = TypeVar("R", default=Any)
@@ -89,11 +89,14 @@ class Client:
             time.sleep(step.seconds)
             return None
         try:
-            return self.server.answer(
-                self._http.request(
-                    step.method, BASE + step.path, params=dict(step.query), json=step.body, headers=dict(step.headers)
-                )
-            )
+            with self._http.stream(**step.request) as response:
+                if step.into is not None and response.is_success:
+                    with step.into.open("wb") as file:
+                        for part in response.iter_bytes():
+                            file.write(part)
+                    return self.server.answer(response, is_saved=True)
+                response.read()
+                return self.server.answer(response)
         except httpx.HTTPError as error:
             return self.server.answer(error)
 
@@ -146,10 +149,9 @@ class Run(Followed[R]):
     def watch(self, every_s: float = 1) -> Run[R]:
         """In a notebook, show its graph and the states of its tasks until it has ended, and return it."""
         shown = importlib.import_module("IPython.display").display(self, display_id=True)
-        while self.state not in FINAL:
+        while not self._client.carry_out(self._look()):
             time.sleep(every_s)
             shown.update(self)
-        self.wait()
         shown.update(self)
         return self
 

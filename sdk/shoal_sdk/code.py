@@ -94,6 +94,7 @@ class Call:
     arguments: Mapping[str, str]
     names: tuple[str, ...] = ("result",)
     is_text: bool = False
+    has_files: bool = False
 
     def script(self, code: Code, files: Bundle | None, folder: str | None) -> str:
         """The script of the task.
@@ -108,7 +109,7 @@ class Call:
         if function.__qualname__ != function.__name__:
             raise WrongFlow(f"{function.__qualname__} is inside another function; put it at the top of its file")
         given = ", ".join(f"{name}={value}" for name, value in self.arguments.items())
-        names = ", ".join(map(repr, self.names)) + (", text=True" if self.is_text else "")
+        names = ", ".join(map(repr, self.names)) + ", text=True" * self.is_text + ", files=True" * self.has_files
         call = f"_shoal.gives({names})({function.__name__}{', ' if given else ''}{given})\n"
         if code == "inline":
             return _inline(function) + escaped(call)

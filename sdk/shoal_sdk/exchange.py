@@ -36,13 +36,23 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Ask:
-    """A request; the generator gets its `Answer` or what is wrong. A change has a key, so that it may be sent again."""
+    """A request; the generator gets its `Answer` or what is wrong. A change has a key, so that it may be sent again.
+
+    `into` is where the content of the answer is to be written, instead of being one.
+    """
 
     method: str
     path: str
     query: Mapping[str, Any] = field(default_factory=dict)
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    into: Path | None = None
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """As httpx takes it."""
+        asked = {"method": self.method, "url": BASE + self.path, "params": dict(self.query)}
+        return {**asked, "json": self.body, "headers": dict(self.headers)}
 
 
 @dataclass(frozen=True)
@@ -173,11 +183,14 @@ class Server:
         self.headers = {"Authorization": f"Bearer {token}"} if token else {}
         self.verify = parts.scheme == "https"
 
-    def answer(self, response: httpx.Response | httpx.HTTPError) -> Answer | SdkError:
-        """What a response says: `Refused`, and `Unavailable` for what may pass, if it is none that was asked for."""
+    def answer(self, response: httpx.Response | httpx.HTTPError, *, is_saved: bool = False) -> Answer | SdkError:
+        """What a response says: `Refused`, and `Unavailable` for what may pass, if it is none that was asked for.
+        `is_saved`: its content is in a file."""
         if isinstance(response, httpx.HTTPError):
             return Unavailable(f"the server {self.url} does not answer: {str(response) or type(response).__name__}")
         if response.is_success:
+            if is_saved:
+                return Answer(None, None)
             is_text = response.headers.get("Content-Type", "").startswith("text/plain")
             body = response.text if is_text else response.json() if response.content else None
             return Answer(body, response.headers.get("ETag"))

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     class File:
         """A file at a path of this machine.
 
-        A task that returns one gives its content, with a checksum; a task with a parameter of this type gets it in its
-        own folder, and `run.result` in a temporary one. In a flow, the file is known only when it runs.
+        Of a task that returns one the worker keeps the content, with a checksum; a task with a parameter of this type
+        gets it in its own folder, and `run.result` in a temporary one. In a flow, the file is known only when it runs.
         """
 
         path: Path
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
         def __init__(self, path: str | PathLike[str], content_type: str = "application/octet-stream") -> None: ...
 
         def packed(self) -> dict[str, Any]:
-            """As JSON has it, with its content."""
+            """As JSON has it: where it is, and what."""
+
+        def sha256(self) -> str:
+            """Of its content."""
 else:
     File = _shoal_sdk().File

@@ -8,13 +8,15 @@ from typing import Any
 
 
 def _shoal_sdk() -> Any:
-    import base64, dataclasses, datetime, decimal, enum, hashlib, json, os, pathlib, re, tempfile, types, typing, uuid
+    import dataclasses, datetime, decimal, enum, hashlib, json, os, pathlib, re, shutil, tempfile, types, typing, uuid
+
+    home = pathlib.Path.cwd().resolve()
 
     class ResultTooLarge(ValueError):
         """A result has more bytes than the worker takes: 65,536 without a log store."""
 
     class File:
-        """A file at a path of this machine; it travels with its content."""
+        """A file at a path of this machine; the worker of a task hands its content on."""
 
         is_shoal_file = True
 
@@ -25,25 +27,31 @@ def _shoal_sdk() -> Any:
             return "File(%r, %r)" % (str(self.path), self.content_type)
 
         def packed(self) -> Any:
-            """As JSON has it."""
-            data = self.path.read_bytes()
-            facts = {"name": self.path.name, "content_type": self.content_type, "size": len(data)}
-            return {**facts, "sha256": hashlib.sha256(data).hexdigest(), "base64": base64.b64encode(data).decode()}
+            """As JSON has it: for the worker of a task a path in its folder, else its path and what it is."""
+            facts, path = {"name": self.path.name, "content_type": self.content_type}, self.path.resolve()
+            if "SHOAL_TASK_INSTANCE" not in os.environ:
+                return {**facts, "size": path.stat().st_size, "sha256": self.sha256(), "path": str(path)}
+            if home not in path.parents:
+                inner = pathlib.Path(tempfile.mkdtemp("", "shoal_left_", home)) / self.path.name
+                path = shutil.copyfile(path, inner)
+            return {"shoal_file": str(path.relative_to(home)), **facts}
+
+        def sha256(self) -> str:
+            """Of its content."""
+            digest = hashlib.sha256()
+            with self.path.open("rb") as file:
+                for part in iter(lambda: file.read(1 << 20), b""):
+                    digest.update(part)
+            return digest.hexdigest()
 
         @classmethod
         def unpacked(cls, given: Any) -> Any:
-            """Written into the folder of the task, or outside of one into a temporary folder."""
-            if not isinstance(given, dict) or "base64" not in given:
-                if isinstance(given, cls):
-                    return given
+            """The file at the path to which the worker has brought it."""
+            if isinstance(given, cls):
+                return given
+            if not isinstance(given, dict) or "path" not in given:
                 raise ValueError("it is no file of a task")
-            data, name = base64.b64decode(given["base64"]), pathlib.PurePath(given["name"]).name or "file"
-            if hashlib.sha256(data).hexdigest() != given["sha256"]:
-                raise ValueError("the file %s was changed on its way" % name)
-            folder = tempfile.mkdtemp("", "shoal-", pathlib.Path.cwd() if "SHOAL_TASK_INSTANCE" in os.environ else None)
-            path = pathlib.Path(folder) / name
-            path.write_bytes(data)
-            return cls(path, given["content_type"])
+            return cls(given["path"], given.get("content_type", "application/octet-stream"))
 
         @classmethod
         def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> Any:
@@ -190,8 +198,8 @@ def _shoal_sdk() -> Any:
             return str(given)
         raise TypeError("the result contains a %s, which JSON cannot say; return plain data" % type(given).__name__)
 
-    def gives(*names: str, text: bool = False) -> Any:
-        """Calls a function, and prints its result under these names; a `text` inside an object."""
+    def gives(*names: str, text: bool = False, files: bool = False) -> Any:
+        """Calls a function, and prints its result under these names; a `text` inside an object. It may have `files`."""
 
         def call(function: Any, **given: Any) -> None:
             try:
@@ -200,6 +208,8 @@ def _shoal_sdk() -> Any:
                 hints = {}
             result = function(**{name: typed(each, hints.get(name)) for name, each in given.items()})
             said = json.dumps({"text": result} if text else result, default=plain, allow_nan=False, ensure_ascii=False)
+            if not files and '{"shoal_file": ' in said:
+                raise TypeError("the result of %s has a File; annotate what it returns, as -> File" % function.__name__)
             most = int(os.environ.get("SHOAL_VALUE_BYTES_MAX", 65536))
             if len(said.encode()) > most:
                 sentence = "the result of %s has %.1f MB, and a result has at most %d KiB%s; save it where both tasks"

@@ -5,20 +5,24 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
 from typing import Any, Generic, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
 from shoal_sdk.errors import Refused, RunFailed, SdkError
-from shoal_sdk.exchange import Exchange, Pause, change, found_workflow, get
+from shoal_sdk.exchange import Ask, Exchange, Pause, answered, change, found_workflow, get
 from shoal_sdk.flows import Flow, Result, Start
+from shoal_sdk.in_task import _shoal_sdk
 from shoal_sdk.notebook import html
-from shoal_sdk.types_of_values import UNKNOWN
+from shoal_sdk.refs import Origin
+from shoal_sdk.types_of_values import UNKNOWN, has_files
 
-FINAL = frozenset({"SUCCESS", "FAILURE", "STOP", "PAUSE"})
+_FINAL = frozenset({"SUCCESS", "FAILURE", "STOP", "PAUSE"})
 _LARGE = re.compile(r"shoal-value:v1:[^:]+:[0-9]+:([0-9a-f]{64}):(json|text|parts):")
 LOOK_EVERY_S, LOOK_EVERY_S_MAX = 0.1, 1.0
 R = TypeVar("R")
@@ -62,6 +66,13 @@ class Followed(Generic[R]):
         self._last = yield from ended(self.id, deadline_s)
         return self._last
 
+    def _look(self) -> Exchange[bool]:
+        """Whether it has ended."""
+        if self._last is None:
+            found = yield from get(f"/workflow-instances/{self.id}")
+            self._last = found if has_ended(found) else None
+        return self._last is not None
+
     def _state(self) -> Exchange[str]:
         return str((self._last or (yield from get(f"/workflow-instances/{self.id}")))["state"])
 
@@ -71,8 +82,13 @@ class Followed(Generic[R]):
         if found is None or asked.result is None:
             return cast(R, None)
         said = yield from whole_value(found.attempt, asked.result.out, found.text)
-        value: R = read_result(said, asked.result, asked.annotation)
-        return value
+        value = part_of_result(said, asked.result)
+        if has_files(asked.annotation):
+            folder = Path(tempfile.mkdtemp("", "shoal-"))
+            value = yield from with_files(
+                value, found.attempt, Origin(None, asked.result.out, asked.result.path), folder
+            )
+        return cast(R, typed_result(value, asked.result, asked.annotation))
 
     def _html(self) -> Exchange[str]:
         """As a notebook shows it: its graph, with the state of each task now."""
@@ -105,12 +121,18 @@ def started(
         pause_s = min(pause_s * 1.2, LOOK_EVERY_S_MAX)
 
 
+def has_ended(run: Mapping[str, Any]) -> bool:
+    """Whether a run, as the API shows it, is in a final state. Its time of end says so for states that are not known
+    here; servers of before show none."""
+    return run.get("ended_at") is not None or run["state"] in _FINAL
+
+
 def ended(run: str, deadline_s: float | None) -> Exchange[Mapping[str, Any]]:
     """The run with its tasks, once it has ended. Raises `SdkError` at the deadline, by `time.monotonic`."""
     pause_s = LOOK_EVERY_S
     while True:
         found: Mapping[str, Any] = yield from get(f"/workflow-instances/{run}")
-        if found["state"] in FINAL:  # another one that is not known here is that of a run which goes on
+        if has_ended(found):
             return found
         if deadline_s is not None and time.monotonic() + pause_s > deadline_s:
             state = found["state"]
@@ -162,8 +184,32 @@ def whole_value(attempt: str, name: str, text: str) -> Exchange[str]:
     return whole
 
 
+def with_files(value: Any, attempt: str, origin: Origin, folder: Path) -> Exchange[Any]:
+    """A result with the path of each file in it, whose content is then in the folder. Raises `Refused`, and `SdkError`
+    if another content comes."""
+    if not isinstance(value, dict | list):
+        return value
+    if not (isinstance(value, dict) and "shoal_file" in value):
+        places = list(value.items() if isinstance(value, dict) else enumerate(value))
+        found: dict[Any, Any] = {}
+        for step, each in places:
+            found[step] = yield from with_files(each, attempt, replace(origin, path=(*origin.path, step)), folder)
+        return found if isinstance(value, dict) else list(found.values())
+    place = Path(tempfile.mkdtemp(dir=folder)) / (PurePath(value["name"]).name or "file")
+    name = origin.written().removeprefix("${").removesuffix("}")
+    yield from answered(Ask("GET", f"/task-instances/{attempt}/value", {"name": name}, into=place))
+    if _shoal_sdk().File(place).sha256() != value["sha256"]:
+        raise SdkError(f'the file "{name}" of task instance {attempt} was changed on its way; run the task again')
+    return {**value, "path": str(place)}
+
+
 def read_result(said: str, result: Result, annotation: Any) -> Any:
     """The value in an output, with its type. Raises `SdkError`."""
+    return typed_result(part_of_result(said, result), result, annotation)
+
+
+def part_of_result(said: str, result: Result) -> Any:
+    """What stands in an output where the flow looks for its result. Raises `SdkError`."""
     value: Any = said
     if result.is_json or result.path:
         value = json.loads(said)
@@ -172,9 +218,21 @@ def read_result(said: str, result: Result, annotation: Any) -> Any:
     try:
         for step in result.path:
             value = value[step]
+        return value
+    except (LookupError, TypeError) as error:
+        raise _another(result, error) from None
+
+
+def typed_result(value: Any, result: Result, annotation: Any) -> Any:
+    """The value with its type. Raises `SdkError`."""
+    try:
         return value if annotation is UNKNOWN else TypeAdapter(annotation).validate_python(value)
-    except (LookupError, TypeError, ValidationError) as error:
-        raise SdkError(
-            f'task "{result.task}" gave another result than the flow here says; deploy this flow, and run it again '
-            f"({type(error).__name__})"
-        ) from None
+    except ValidationError as error:
+        raise _another(result, error) from None
+
+
+def _another(result: Result, error: Exception) -> SdkError:
+    return SdkError(
+        f'task "{result.task}" gave another result than the flow here says; deploy this flow, and run it again '
+        f"({type(error).__name__})"
+    )

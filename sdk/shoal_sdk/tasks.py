@@ -17,6 +17,7 @@ from shoal_sdk.types_of_values import (
     Expression,
     check_arrival,
     check_names,
+    has_files,
     hints_of,
     is_text,
     out_type,
@@ -68,7 +69,9 @@ class Task(Generic[P, R]):
                 check_arrival(value, self.parameters[name], what)
         arguments = {name: self._argument(builder, step, name, value) for name, value in given.items()}
         step.local_params.append({"name": RESULT, "direct": "OUT", "type": out_type(step.result)})
-        step.params["script"] = Call(self.function, arguments, is_text=is_text(step.result))
+        step.params["script"] = Call(
+            self.function, arguments, is_text=is_text(step.result), has_files=has_files(step.result)
+        )
         options = self.options.over(builder.defaults)
         if options.interpreter is not None:
             step.params["interpreter"] = options.interpreter
@@ -110,6 +113,9 @@ class Task(Generic[P, R]):
                 f'task "{step.name}": the argument "{name}" is all of task "{origin.step.name}"; name one of its '
                 "outputs, as in counted.rows, or order them by depends_on"
             )
+        if has_files(origin.annotation) or has_files(self.parameters.get(name.partition(".")[0])):
+            step.local_params.append({"name": local, "type": "JSON", "value": origin.written()})
+            return f"_shoal.value({local!r})"
         if not origin.is_exact:
             step.local_params.append({"name": local, "type": "TEXT", "value": origin.written()})
             return f"_shoal.{'text' if is_text(origin.annotation) else 'written'}({local!r})"

@@ -17,7 +17,6 @@ from zoneinfo import ZoneInfo
 
 from shoal_sdk.building import Step
 from shoal_sdk.errors import SdkError, WrongFlow
-from shoal_sdk.files import File
 from shoal_sdk.flows import Built, Flow
 from shoal_sdk.runs import read_result
 from shoal_sdk.types_of_values import UNKNOWN, is_text, plain
@@ -185,7 +184,7 @@ class _Simulation:
             if not isinstance(said, Mapping):
                 raise WrongFlow(f'simulate: the result of "{name}" is {given!r}; give its outputs as a dict')
             return {each: _text(plain(value, f'output "{each}"')) for each, value in said.items()}
-        value = given.packed() if isinstance(given, File) else plain(given, f'the result of "{name}"')
+        value = plain(given, f'the result of "{name}"', files=True)
         written = json.dumps({"text": value} if is_text(step.result) else value, ensure_ascii=False)
         return {each["name"]: written for each in step.local_params if each.get("direct") == "OUT"}
 

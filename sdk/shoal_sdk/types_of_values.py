@@ -49,8 +49,24 @@ def is_union(annotation: Any) -> bool:
 
 
 def out_type(annotation: Any) -> str:
-    """The type of Shoal that a result has: LONG, DOUBLE, BOOLEAN, else JSON."""
+    """The type of Shoal that a result has: LONG, DOUBLE, BOOLEAN, FILE if there are any in it, else JSON."""
+    if has_files(annotation):
+        return "FILE"
     return _NUMBERS.get(annotation, "JSON") if isinstance(annotation, type) else "JSON"
+
+
+def has_files(annotation: Any) -> bool:
+    """Whether a value of it may be a `File`, or have some in it."""
+    seen: list[Any] = []
+    left = [annotation]
+    while left:
+        each = left.pop()
+        if hasattr(each, "is_shoal_file"):
+            return True
+        if each not in seen:
+            seen.append(each)
+            left += [*typing.get_args(each), *(_fields(each) or {}).values()]
+    return False
 
 
 def local_type(annotation: Any) -> str | None:
@@ -72,6 +88,8 @@ def declared(name: str, annotation: Any, default: Any) -> Any:
         if default is not UNKNOWN:
             raise WrongFlow(f'the secret "{name}" has a default, which anyone could read; remove it')
         return {"type": "SECRET", "required": True}
+    if has_files(annotation):
+        raise WrongFlow(f'the parameter "{name}" is a File, which tasks alone hand on; give its path or URL as a text')
     said: dict[str, Any] = {}
     if typing.get_origin(annotation) is Literal and is_text(annotation):
         said["enum"] = list(typing.get_args(annotation))
@@ -89,16 +107,21 @@ def declared(name: str, annotation: Any, default: Any) -> Any:
     return {**said, "value": value} if said else value
 
 
-def plain(value: Any, what: str) -> Any:
-    """The same as JSON has it: models, dataclasses, dates and sets become plain. Raises `WrongFlow`, naming `what`."""
+def plain(value: Any, what: str, *, files: bool = False) -> Any:
+    """The same as JSON has it: models, dataclasses, dates and sets become plain, and so do `files` if it may have some.
+    Raises `WrongFlow`, naming `what`."""
     if isinstance(value, SecretStr):
         raise WrongFlow(f"{what} is a secret, which anyone could read there; make it a SecretStr parameter of the flow")
     try:
-        said = to_jsonable_python(value)
+        said = to_jsonable_python(value, fallback=_packed if files else None)
         json.dumps(said, allow_nan=False)
         return said
-    except (PydanticSerializationError, ValueError, RecursionError):
+    except (PydanticSerializationError, ValueError, AttributeError, RecursionError):
         raise WrongFlow(f"{what} is a {type(value).__name__}, which JSON cannot say; give plain data") from None
+
+
+def _packed(value: Any) -> Any:
+    return value.packed()
 
 
 def check_arrival(value: Any, annotation: Any, what: str) -> None:
@@ -155,7 +178,7 @@ def _fields(annotation: Any) -> Mapping[str, Any] | None:
         return None
     if hasattr(annotation, "is_shoal_file"):
         return {"name": str, "content_type": str, "size": int, "sha256": str}
-    if dataclasses.is_dataclass(annotation) or typing.is_typeddict(annotation):
+    if dataclasses.is_dataclass(annotation) or typing.is_typeddict(annotation) or hasattr(annotation, "_fields"):
         return hints_of(annotation)
     models: Mapping[str, Any] | None = getattr(annotation, "model_fields", None)
     return None if models is None else {name: each.annotation for name, each in models.items()}

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from pydantic import Field
 
+from dao.run_lists import run_listings
 from dao.tasks import attempt_listings
-from model.accounts.rights import Right
+from model.accounts.rights import Right, is_seen
 from model.errors import NotFound, Refused
 from model.files.handed_files import HandedFile, handed_file
 from model.ids import TaskInstanceId
@@ -103,7 +104,8 @@ async def read_value(call: Call, id: Id, query: ValueQuery) -> Source:
         raise NotFound(f'task "{found.task.name}" ({id}) gave no "{query.name}"; {cure}')
     text = part.text
     if (file := handed_file(text)) is not None:
-        return StoredValue(id, found.project, _of_its_run(file, found.run), stored)
+        await _permit_file(call, file, found.run)
+        return StoredValue(id, found.project, file, stored)
     if (large := large_value(text)) is not None and not (large.in_parts or large.is_lost):
         return StoredValue(id, found.project, large, stored)
     return Text(id, found.project, _file_name(id, query.name), await _with_contents(stored, lambda: expanded(text)))
@@ -137,12 +139,17 @@ def _text(value: LargeValue, store: LogStore, advanced: Advanced) -> str:
     return value_files.read(store, advanced, value)
 
 
-def _of_its_run(file: HandedFile, run: int) -> HandedFile:
-    """The right to see one run opens no file of another, whatever its tasks print."""
+async def _permit_file(call: Call, file: HandedFile, run: int) -> None:
+    """The right to see one run opens no file of another, such as a child of another project, whatever its tasks
+    print."""
     kept = name_of(file.key)
     if kept is None or kept.workflow_instance_id != run:
-        raise NotFound(f"{file.said} is of another run, which hands it on; read it there")
-    return file
+        async with call.reading() as connection:
+            found = (
+                () if kept is None else (await run_listings.present(connection, [kept.workflow_instance_id])).values()
+            )
+        if not any(is_seen(of.project, call.visible()) for of in found):
+            raise NotFound(f"{file.said} is of another run, which you may not see")
 
 
 def _file_name(id_: int, name: str, suffix: str = ".txt") -> str:

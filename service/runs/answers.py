@@ -32,13 +32,14 @@ class RunAnswer(Answer, Run, without=_NOT_SHOWN):
     """A run in a list.
 
     `took_s` is the time in which its tasks, or those of its child runs, ran on workers; `elapsed_s` the time from its
-    start to its end; both still grow while it runs. `schedule_time` is the time that the run is for, to be shown in
-    `time_zone`. `requested_state` is a pause or stop that its master has not handled yet. `parent_id` is the run of
-    whose task (`parent_task`) it is a child, both left out where the caller may not see that run. `dates_left` are the
-    dates of its backfill that begin when it has succeeded. `serial_key` is the key of its line: of the runs of one key
-    of a workflow one runs at a time. From `interval_start` to `interval_end` is the interval of its schedule: both are
-    left out if it has none. `ending_as` is of a run that cleans up (`teardown`, `on_exit`): the state in which it ends
-    then. `started_by_id` is the run whose task (`started_by_task`) started this one without waiting for it.
+    start to its end; both still grow while it runs. One with `ended_at` is in a final state, whatever its name.
+    `schedule_time` is the time that the run is for, to be shown in `time_zone`. `requested_state` is a pause or stop
+    that its master has not handled yet. `parent_id` is the run of whose task (`parent_task`) it is a child, both left
+    out where the caller may not see that run. `dates_left` are the dates of its backfill that begin when it has
+    succeeded. `serial_key` is the key of its line: of the runs of one key of a workflow one runs at a time. From
+    `interval_start` to `interval_end` is the interval of its schedule: both are left out if it has none. `ending_as` is
+    of a run that cleans up (`teardown`, `on_exit`): the state in which it ends then. `started_by_id` is the run whose
+    task (`started_by_task`) started this one without waiting for it.
     """
 
     master_id: Id | None = None  # type: ignore[assignment]  # `fields` may leave it out

@@ -172,6 +172,33 @@ async def test_a_value_travels_to_a_child_run_and_back_and_is_deleted_with_its_r
     assert json.loads(cluster.one("SELECT outputs FROM task_instance WHERE task_name = 'count'")) == {"n": "1999"}
 
 
+async def test_a_cached_value_is_used_as_long_as_its_run_is_there(cluster: Cluster, shared: Path) -> None:  # noqa: F811
+    """A small one outlives the run that gave it."""
+    ran = cluster.folder / "ran"
+    script = {"few": "echo '#{setValue(few=1)}'", "many": "printf '#{setValue(many=%0100000d)}\\n' 7"}
+    tasks: list[dict[str, Any]] = [
+        {"name": name, "type": "SHELL", "cache": True, "params": {"script": f"echo {name} >> {ran}; {gives}"}}
+        for name, gives in script.items()
+    ]
+    count = "print('#{setValue(it=%d%s)}' % (len(${many.many}), ${few.few}))"
+    tasks.append({"name": "count", "type": "PYTHON", "after": ["few", "many"], "params": {"script": count}})
+    cluster.define(1, "flow", tasks=tasks)
+    await cluster.master()
+    await cluster.worker()
+    for run, runs in enumerate((["few", "many"], ["few", "many"], ["few", "many", "many"], ["few", "many", "many"]), 1):
+        if run == 3:  # as retention does
+            gone = "DELETE FROM task_instance WHERE workflow_instance_id = 1 RETURNING id"
+            cluster.rows(f"WITH gone AS ({gone}) DELETE FROM workflow_instance WHERE id = 1 RETURNING id")
+            for file in shared.glob("*/1/1/*"):
+                file.unlink()
+        cluster.start(1)
+        await cluster.all_ends()
+        assert {each for each, _ in ends(cluster, run).values()} == {"SUCCESS"}, ends(cluster, run)
+        assert sorted(ran.read_text().split()) == runs
+        printed = f"SELECT outputs FROM task_instance WHERE task_name = 'count' AND workflow_instance_id = {run}"
+        assert json.loads(cluster.one(printed)) == {"it": "1000001"}
+
+
 GIVES = """
 import json
 pad = "x" * (200 if ${each} % 10 else 5_000)

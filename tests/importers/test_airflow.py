@@ -274,12 +274,6 @@ def test_a_dag_of_another_class_is_read_and_what_that_adds_is_to_be_done() -> No
     assert "what ours.OurDAG makes beside a plain DAG is not known" in sentence
 
 
-def test_a_start_of_a_dag_for_each_of_a_list_is_to_be_done() -> None:
-    found = in_dag("TriggerDagRunOperator.partial(task_id='a', trigger_dag_id='o').expand(conf=[{'n': 1}, {'n': 2}])")
-    (sentence,) = said(found, Grade.TODO, "a")
-    assert "it starts a DAG for each element of a list; write a DYNAMIC" in sentence
-
-
 def test_params_keep_their_types_and_limits() -> None:
     found = in_dag(
         'BashOperator(task_id="a", bash_command="{{ params.n }} {{ dag_run.conf[\'city\'] }} {{ var.value.bucket }}")',

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from importers.airflow.templates import AS_JSON
 from importers.report import Grade
 from tests.every import every
 from tests.importers.exports import said
 from tests.importers.test_airflow import in_dag, tasks
+from tests.importers.test_functions_and_sensors import printed
 
 PULL = "BashOperator(task_id='b', bash_command='echo {{ ti.xcom_pull(task_ids=\"a\"%s) }}')"
 
@@ -97,3 +99,42 @@ def test_a_script_that_is_a_result_is_left_to_a_person_whether_or_not_its_own_is
         BashOperator(task_id="b", bash_command="echo {{ ti.xcom_pull('a') }}")
     """)
     assert any("is no script here" in each for each in said(found, Grade.TODO, "a"))
+
+
+@every(
+    ("value", "text"), [("True", "True"), ("None", "None"), ("1.5", "1.5"), ("'a b'", "a b"), ("flags['on']", "True")]
+)
+def test_a_result_in_a_template_is_the_text_that_python_shows(value: str, text: str) -> None:
+    found = in_dag(
+        "PythonOperator(task_id='a', python_callable=gives)\n" + PULL % "",
+        before=f"def gives():\n    flags = {{'on': True}}\n    return {value}",
+    )
+    made = tasks(found)
+    assert f"#{{setValue(return_value={text})}}" in printed(made["a"].params["script"])
+    assert AS_JSON not in said(found, Grade.CHANGED)
+
+
+@every("body", ["return ['x']", "return {'a': True}", "return [each for each in 'ab']"])
+def test_a_list_in_a_template_is_json(body: str) -> None:
+    found = in_dag(
+        "PythonOperator(task_id='a', python_callable=gives)\n" + PULL % "", before=f"def gives():\n    {body}"
+    )
+    assert AS_JSON in said(found, Grade.CHANGED)
+
+
+@every(
+    ("template", "said_"),
+    [
+        ("params.names", AS_JSON),
+        ("params.m", AS_JSON),
+        ("var.json.cfg", AS_JSON),
+        ("params.nothing", '"nothing" is None, and here an empty text'),
+        ("params.m.k", None),
+        ("params.n", None),
+        ("var.json.cfg.host", None),
+    ],
+)
+def test_a_parameter_that_python_shows_otherwise_is_told(template: str, said_: str | None) -> None:
+    given = "schedule=None, params={'names': ['a'], 'm': {'k': 1}, 'nothing': None, 'n': 3}"
+    found = in_dag(f"BashOperator(task_id='a', bash_command='echo {{{{ {template} }}}}')", given)
+    assert said(found, Grade.CHANGED, "a") == ([] if said_ is None else [said_])

@@ -160,3 +160,102 @@ def test_a_start_may_give_a_tree(given: str, printed_: str) -> None:
         "PythonOperator(task_id='a', python_callable=show)"
     )
     assert printed(tasks(found)["a"].params["script"].replace("${a}", given)) == [printed_]
+
+
+def test_a_function_that_yields_runs_to_its_end_and_gives_what_it_returns() -> None:
+    found = in_dag(
+        """
+        @task(outlets=[A])
+        def made():
+            print("begins")
+            yield Metadata(A, {"rows": 3})
+            print("goes on")
+            return 7
+        @task
+        def inner():
+            def numbers():
+                yield 1
+            return sum(numbers())
+        @task
+        def seen(a, b):
+            print(a, b)
+        seen(made(), inner())
+        """,
+        before="from airflow.sdk import Asset, Metadata\nA = Asset('s3://b/x')",
+    )
+    scripts = {name: task.params["script"] for name, task in tasks(found).items()}
+    assert printed(scripts["made"])[:2] == ["begins", "goes on"]
+    assert "#{setValue(return_value=7)}" in printed(scripts["made"])
+    assert "#{setValue(return_value=1)}" in printed(scripts["inner"])
+    assert said(found, Grade.CHANGED).count("what it yields reaches nobody here") == 1
+
+
+def test_a_function_may_ask_for_the_context_in_another_one() -> None:
+    found = in_dag(
+        """
+        @task
+        def work():
+            skip_unless("on")
+            print("works")
+        work()
+        """,
+        given='schedule=None, params={"on": Param(default=False, type="boolean")}',
+        before="""
+        from airflow.exceptions import AirflowSkipException
+        from airflow.operators.python import get_current_context
+        def params():
+            return get_current_context()["params"]
+        def skip_unless(name):
+            if not params()[name]:
+                raise AirflowSkipException(name)
+        """,
+    )
+    script = tasks(found)["work"].params["script"]
+    for value, said_ in (("False", "on"), ("True", "works")):
+        text = script.replace("${on}", value)
+        assert "${" not in text
+        done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+        assert done.stdout == f"{said_}\n", done.stderr
+
+
+def test_a_function_of_python_itself_needs_nothing() -> None:
+    found = in_dag(
+        "PythonOperator(task_id='a', python_callable=call, op_args=[['ls', '-l']])",
+        before="from subprocess import call",
+    )
+    assert said(found, Grade.CHANGED) == ["of Airflow's context call gets nothing by itself"]
+
+
+def test_a_text_for_yes_or_no_is_told() -> None:
+    found = in_dag("BashOperator(task_id='a', bash_command='ls', depends_on_past='False')")
+    assert any('the text "False", which Airflow takes for true' in each for each in said(found, Grade.TODO))
+
+
+def test_what_a_branching_function_pushes_keeps_its_type() -> None:
+    found = in_dag(
+        """
+        go = ShortCircuitOperator(task_id="go", python_callable=goes)
+        go >> PythonOperator(task_id="use", python_callable=use)
+        """,
+        before="""
+        def goes(**context):
+            context["ti"].xcom_push(key="day", value=3)
+            return True
+        def use(ti, dag, **context):
+            print(ti.xcom_pull(task_ids="go", key="day") + 1, dag.dag_id, context["task"].task_id)
+        """,
+    )
+    made = tasks(found)
+    (given,) = (line for line in printed(made["go"].params["script"]) if "day_json=" in line)
+    script = made["use"].params["script"].replace("${go.day_json}", given.removesuffix(")}").partition("day_json=")[2])
+    assert printed(script.replace("${system.task.definition.name}", "use")) == ["4 d use"]
+
+
+def test_a_dag_that_is_more_than_its_name_is_to_be_done() -> None:
+    text = called("print(dag.dag_id, dag)").replace("work()", "work(dag)")
+    assert any("it uses dag of Airflow's context" in each for each in said(in_dag(text), Grade.TODO))
+
+
+def test_seconds_of_a_span_are_known() -> None:
+    made = tasks(in_dag("BashSensor(task_id='a', bash_command='ls', timeout=timedelta(hours=3).total_seconds())"))
+    assert made["a"].params["timeout"] == "180m"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importers.report import Grade
 from tests.every import every
 from tests.importers.exports import documents, said
-from tests.importers.test_airflow import DAILY, arrows, imported, in_dag
+from tests.importers.test_airflow import DAILY, arrows, imported, in_dag, tasks
 
 ABC = "a, b, c = [EmptyOperator(task_id=name) for name in 'abc']\n"
 IN_ROW = {"a": [], "b": ["a"], "c": ["b"]}
@@ -215,3 +215,34 @@ def test_a_group_that_is_made_twice_has_a_number_the_second_time() -> None:
         pair() >> pair()
     """)
     assert arrows(found) == {"pair_a": [], "pair_b": ["pair_a"], "pair__1_a": ["pair_b"], "pair__1_b": ["pair__1_a"]}
+
+
+def test_a_dag_is_started_for_each_element_of_a_list_that_the_file_says() -> None:
+    found = in_dag("""
+        a, z = EmptyOperator(task_id="a"), EmptyOperator(task_id="z")
+        each = TriggerDagRunOperator.partial(task_id="t", trigger_dag_id="other", wait_for_completion=True)
+        a >> each.expand(conf=[{"x": 1, "y": "a"}, {"x": 2}]) >> z
+        TriggerDagRunOperator.partial(task_id="u").expand_kwargs([{"trigger_dag_id": "b", "conf": {"day": "{{ ds }}"}}])
+    """)
+    made = tasks(found)
+    assert {name: task.params for name, task in made.items() if task.type == "SUB_PROCESS"} == {
+        "t_0": {"workflow": "other", "params": {"x": "1", "y": "a"}},
+        "t_1": {"workflow": "other", "params": {"x": "2"}},
+        "u_0": {"workflow": "b", "wait": False, "params": {"day": "$[interval_start(yyyy-MM-dd)]"}},
+    }
+    assert (made["t_1"].after, made["z"].after) == (("a",), ("t_0", "t_1"))
+
+
+def test_a_dag_that_is_started_for_each_result_of_a_task_is_to_be_done() -> None:
+    found = in_dag("""
+        @task
+        def confs():
+            return [{"x": 1}]
+        TriggerDagRunOperator.partial(task_id="t", trigger_dag_id="other").expand(conf=confs())
+    """)
+    assert any("it starts a DAG for each element of a list" in each for each in said(found, Grade.TODO))
+
+
+def test_a_template_knows_the_number_of_the_attempt() -> None:
+    made = tasks(in_dag("BashOperator(task_id='a', bash_command='echo {{ ti.try_number }}')"))
+    assert made["a"].params["script"].startswith("echo ${system.task.attempt}")

@@ -164,3 +164,35 @@ def test_a_script_that_is_not_known_fails_until_a_person_writes_it() -> None:
     written = found.files["workflows/d.yaml"]
     assert '"cwd": "/srv"' in written
     assert written.rstrip().endswith("exit 1")
+
+
+@every(
+    ("expression", "given", "text"),
+    [
+        (f"({when} {sign} macros.dateutil.relativedelta.relativedelta({span})){end}", DAILY, text)
+        for when, sign, span, end, text in (
+            ("execution_date", "-", "months=1", ".strftime('%Y%m')", "$[interval_start(add_months(yyyyMM,-1))]"),
+            ("data_interval_end", "+", "years=-2", " | ds", "$[interval_end(add_months(yyyy-MM-dd,-24))]"),
+            ("logical_date", "-", "months=2", ".replace(day=1).strftime('%Y-%m-%d')",
+             "$[interval_start(month_first_day(yyyy-MM-dd,-2))]"),
+        )
+    ]
+    + [("execution_date.replace(day=1).strftime('%d.%m.%Y')", "schedule=None", "$[month_first_day(dd.MM.yyyy,+0)]")],
+)  # fmt: skip
+def test_a_day_of_another_month(expression: str, given: str, text: str) -> None:
+    found = in_dag(f"""BashOperator(task_id="a", bash_command="echo {{{{ {expression} }}}}")""", given)
+    assert tasks(found)["a"].params["script"].splitlines() == [f"echo {text}"]
+
+
+@every(
+    "expression",
+    [
+        "execution_date.replace(day=1).strftime('%H')",
+        "(execution_date - macros.dateutil.relativedelta.relativedelta(months=1, days=2)) | ds",
+        "(prev_execution_date - macros.dateutil.relativedelta.relativedelta(months=1)) | ds",
+        "execution_date.replace(day=2) | ds",
+    ],
+)
+def test_a_day_that_only_looks_like_that_is_to_be_done(expression: str) -> None:
+    found = in_dag(f"""BashOperator(task_id="a", bash_command="echo {{{{ {expression} }}}}")""")
+    assert said(found, Grade.TODO)

@@ -86,6 +86,7 @@ def test_the_end_of_the_calendar_is_refused_in_a_sentence(at: datetime, zone: st
 def test_an_attempt_knows_its_own_and_what_is_given_goes_over_it() -> None:
     own = task_parameters(
         task_instance_id=TaskInstanceId(5),
+        attempt=3,
         task_name="load",
         task_code=TaskCode(2),
         workflow_instance_id=WorkflowInstanceId(8),
@@ -96,6 +97,7 @@ def test_an_attempt_knows_its_own_and_what_is_given_goes_over_it() -> None:
         "day": "x",
         "file": "5.csv ${other}",
         "system.task.instance.id": "5",
+        "system.task.attempt": "3",
         "system.task.definition.name": "mine",
         "system.task.definition.code": "2",
         "system.workflow.instance.id": "8",

@@ -12,7 +12,19 @@ from hypothesis import strategies as st
 
 from model.definitions.problems import InvalidWorkflow
 from model.definitions.workflow import WorkflowSpec
-from model.files.handed_files import HandedFile, handed_file, handed_in, is_asked_for, recorded, recorded_in
+from model.files.handed_files import (
+    HandedFile,
+    files_in,
+    files_left,
+    handed_file,
+    handed_in,
+    handed_on,
+    is_asked_for,
+    paths_left,
+    recorded,
+    recorded_in,
+    with_paths,
+)
 from tests.every import every
 
 FILE = HandedFile("20260131/1/2/3.0.file", 'a "b" é.csv', 7, "0" * 64, "load it")
@@ -78,3 +90,29 @@ def test_a_file_is_not_kept_for_runs_that_outlive_it() -> None:
 def test_what_is_no_file_of_a_folder_is_text_as_before() -> None:
     for other in (spec("../a", "K8S"), spec("../a", type="TEXT"), spec("../a", direct="IN")):
         assert recorded(other.tasks[0]) == {}
+
+
+def test_json_has_files_anywhere_and_no_secret_beside_them() -> None:
+    said = {
+        "a": [{"shoal_file": "/w/1/b.csv", "of": "key 1234"}, FACTS, None],
+        "n": [1234, 7],
+        "key 1234": "a\nkey 1234",
+    }
+    left = files_left(json.dumps(said), "/w/1/")
+    assert list(paths_left(left)) == ["b.csv"]
+    other = replace(FILE, name="b.csv")
+    value = handed_on(left, {"b.csv": other}, lambda text: text.replace("1234", "******"))
+    given = json.loads(value)
+    assert given == {
+        "a": [{"of": "key ******", **json.loads(other.written)}, FACTS, None],
+        "n": ["******", 7],
+        "key ******": "a\nkey ******",
+    }
+    assert files_in(value) == [other, FILE]
+    assert json.loads(with_paths(value, {other: "/b", FILE: "/c"}))["a"][1] == {**FACTS, "path": "/c"}
+
+
+@every("said", ["b.csv", "[a].csv", "nul"])
+def test_what_is_no_json_is_a_path(said: str) -> None:
+    assert list(paths_left(files_left(said, "/w/1/"))) == [said]
+    assert list(paths_left(files_left("null", "/"))) == []

@@ -179,14 +179,36 @@ async def test_a_rerun_takes_the_file_that_is_there_after_all_processes_were_kil
     assert stored.printed(run, "use") == {"seen": file.read_text().strip()} != {"seen": first}
 
 
-async def test_a_file_is_read_by_who_may_see_its_run_and_by_no_word_of_another(stored: Engine, tmp_path: Path) -> None:
+async def test_a_file_and_what_it_is_are_read_by_name(stored: Engine) -> None:
     run = await stored.run(stored.define(MAKE, params={"rows": "3"}))
     assert stored.cluster.shoal("log", f"{run}/make", "--value", "report") == "1\n2\n3\n"
     assert stored.cluster.shoal("log", f"{run}/make", "--value", "report.name") == "sales.csv"
-    value = stored.printed(run, "make")["report"]
-    other = await stored.run(stored.define({"name": "make", "params": {"outputs": {"report": value}}}))
-    with pytest.raises(AssertionError, match="is of another run, which hands it on"):
-        stored.cluster.shoal("log", f"{other}/make", "--value", "report")
+
+
+JSON = """mkdir out; echo b > out/b.txt; cat > said <<.
+#{setValue(it={"a": [{"shoal_file": "out/b.txt", "kind": "text"}], "n": 7, "again": {"shoal_file": "$PWD/out/b.txt"}})}
+.
+cat said"""
+READ = """path=$(echo "$SHOAL_PARAM_got" | python3 -c 'import json, sys; print(json.load(sys.stdin)["a"][0]["path"])')
+echo "#{setValue(seen=$(cat "$path" ${part.it.a[0]} | tr '\\n' ' ')${part.it.n} ${part.it.a[0].kind})}\""""
+
+
+async def test_json_has_files_in_it_and_each_is_kept_once(stored: Engine, tmp_path: Path) -> None:
+    out = {"local_params": {"it": {"direct": "OUT", "type": "FILE"}}}
+    got = {"local_params": {"got": {"type": "JSON", "value": "${part.it}"}}}
+    bad = """echo '#{setValue(it=[{"shoal_file": "/etc/passwd"}])}'"""
+    run = await stored.run(
+        stored.define(
+            {"name": "part", "type": "SHELL", "params": {"script": JSON}, **out},
+            {"name": "bad", "type": "SHELL", "params": {"script": bad}, **out},
+            use(READ, after=["part"], worker_group="other", **got),
+        )
+    )
+    assert stored.why(run, "bad") == 'its OUT parameter "it" has the file "/etc/passwd", which is not in its folder'
+    value = json.loads(stored.printed(run, "part")["it"])
+    assert value["again"]["shoal_file"] == value["a"][0]["shoal_file"]
+    assert [each.read_text() for each in kept(stored, tmp_path, run)] == ["b\n"]
+    assert stored.printed(run, "use") == {"seen": "b b 7 text"}, stored.why(run, "use")
 
 
 async def test_without_a_log_store_a_task_that_hands_a_file_on_does_not_begin(fresh: Engine) -> None:

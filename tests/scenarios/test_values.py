@@ -16,6 +16,7 @@ async def test_built_in_parameters(engine: Engine) -> None:
     names = [
         *("system.biz.date", "system.biz.curdate", "system.datetime"),
         *("system.task.instance.id", "system.task.definition.name", "system.task.definition.code"),
+        "system.task.attempt",
         *("system.workflow.instance.id", "system.workflow.definition.name", "system.workflow.definition.code"),
         *("system.project.name", "system.project.code", "system.task.execute.path"),
     ]
@@ -35,6 +36,7 @@ async def test_built_in_parameters(engine: Engine) -> None:
         "system_biz_curdate": "20260228",
         "system_datetime": "20260228213005",
         "system_task_instance_id": str(task),
+        "system_task_attempt": "1",
         "system_task_definition_name": "show",
         "system_task_definition_code": str(task_code),
         "system_workflow_instance_id": str(run),

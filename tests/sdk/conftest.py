@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from dao.accounts import accounts, tokens
+from dao.accounts import accounts, members, tokens
 from dao.accounts.tokens import NewToken
 from dao.postgres.database import Database
-from model.accounts.rights import Scope
+from model.accounts.rights import Role, Scope
 from model.accounts.tokens import RANDOM_BYTES, make
 from shoal_sdk.client import Client
 from tests.cluster.cluster import PATIENT, Cluster
@@ -42,6 +42,11 @@ class Shoal:
 
     def client(self) -> Client:
         return Client(self.url, self.token)
+
+    async def viewer(self, project: str) -> Client:
+        """Of one who may only see this project."""
+        url = self.cluster.environment["SHOAL_DATABASE_URL"]
+        return Client(self.url, await _token(url, f"viewer_{project}", project))
 
     def sdk(self, *words: str, folder: Path, code: int = 0) -> str:
         """What `shoal-sdk` says, on both its outputs."""
@@ -94,12 +99,15 @@ async def _begin(cluster: Cluster, groups: list[str]) -> None:
         await cluster.worker(SHOAL_WORKER__GROUPS=group)
 
 
-async def _token(url: str, name: str) -> str:
+async def _token(url: str, name: str, project: str | None = None) -> str:
+    """Of a new administrator, or of one who may only see this project."""
     database = Database(url, application_name="shoal-test", connections_max=1)
     token = make(os.urandom(RANDOM_BYTES))
     async with database.writing() as connection:
-        account = await accounts.insert(connection, name, True)
+        account = await accounts.insert(connection, name, project is None)
         made = NewToken("sdk", token.hash, frozenset({Scope.ADMIN}), None, timedelta(days=1))
         await tokens.insert(connection, account.id, made)
+        if project is not None:
+            await members.put(connection, account.id, project, Role.VIEWER)
     await database.close()
     return token.text

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from api import server
 from tests.api import process
 
-STATES = {"RUNNING_EXECUTION": "MUSING", "SUBMITTED_SUCCESS": "MUSING"}
+STATES = {"RUNNING_EXECUTION": "MUSING", "SUBMITTED_SUCCESS": "MUSING", "FAILURE": "FORGOTTEN"}
 """States of this release -> of the other one."""
 MORE = {"of_later": {"depth": [1]}}
 

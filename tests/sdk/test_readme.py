@@ -56,17 +56,18 @@ def _commands() -> Iterator[tuple[str, list[str]]]:
                 yield command, said
 
 
-def test_its_lines_do_what_it_says_and_its_types_are_right(shoal: Shoal, tmp_path: Path) -> None:
+def test_its_lines_do_what_it_says_and_its_types_are_right(stored_shoal: Shoal, tmp_path: Path) -> None:
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    type_lines(
-        tmp_path, {**os.environ, **shoal.cluster.environment, "PATH": path, "PYTHONPATH": str(tmp_path)}, shoal.url
-    )
+    folder = tmp_path / "typed"
+    folder.mkdir()
+    shared = {**os.environ, **stored_shoal.cluster.environment, "PATH": path, "PYTHONPATH": str(folder)}
+    type_lines(folder, shared, stored_shoal.url)
     files = [f"{name}.py" for name in ("flows", "start", "reports", "test_flows")]
     environment = {**os.environ, "MYPYPATH": str(ROOT / "sdk")}
     checked = {"typeCheckingMode": "strict", "include": files, "extraPaths": [str(ROOT / "sdk")]}
-    (tmp_path / "pyrightconfig.json").write_text(json.dumps(checked))  # pyright with a Node of its own in the wheel
+    (folder / "pyrightconfig.json").write_text(json.dumps(checked))  # pyright with a Node of its own in the wheel
     for checker in (["mypy", "--strict", "--config-file=", *files], ["basedpyright", "--pythonpath", sys.executable]):
         types = subprocess.run(
-            [sys.executable, "-m", *checker], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+            [sys.executable, "-m", *checker], cwd=folder, env=environment, capture_output=True, text=True, check=False
         )
         assert types.returncode == 0, types.stdout

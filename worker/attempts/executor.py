@@ -270,7 +270,7 @@ class _Attempt:
         self._values = values_of(task, self._folder.make)
         if has_large(task.parameter_values):
             self._values = await self._worker.values.read(self._values, task.params, types_of(task))
-        if handed_files.has_handed(task.parameter_values):
+        if any(map(handed_files.has_handed, self._values.values())):
             self._fetched = await self._worker.handed.fetched(task, self._values, types_of(task), self._folder.make)
             self._values = {**self._values, **self._fetched}
         self._size = max(len(task.parameter_values), *map(len, self._values.values()), 0)
@@ -342,7 +342,11 @@ class _Attempt:
         return result
 
     def _types(self) -> Mapping[str, ParameterType]:
-        return {**types_of_values(self._task), **dict.fromkeys(self._fetched, ParameterType.FILE)}
+        of_files = {
+            name: ParameterType.FILE if said.startswith("/") else ParameterType.JSON
+            for name, said in self._fetched.items()
+        }
+        return {**types_of_values(self._task), **of_files}
 
     @property
     def _identity(self) -> Identity | None:

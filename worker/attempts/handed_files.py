@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import re
@@ -15,7 +16,19 @@ from logstore.paths import FILE_FLAGS, open_folder
 from logstore.protocol import Advanced, LogStore
 from model.choices import ParameterType
 from model.errors import Refused
-from model.files.handed_files import HandedFile, fault_of_output, handed_in, is_asked_for
+from model.files.handed_files import (
+    FILES_MAX,
+    HandedFile,
+    fault_of_output,
+    files_in,
+    files_left,
+    handed_in,
+    handed_on,
+    has_handed,
+    is_asked_for,
+    paths_left,
+    with_paths,
+)
 from model.files.task_files import WITHOUT_FOLDER
 from worker.private_folder import make_private, new_file
 from worker.results.recorded_ends import log_name
@@ -46,7 +59,8 @@ class HandedFiles:
         folder: Callable[[], Path],
     ) -> dict[str, str]:
         """The path for each value that stands for a file which the task asks for; for a list of files that of a folder
-        with them, in their order. A dry run gets the paths alone.
+        with them, in their order; for other JSON, and all that is declared as JSON, itself with the path of each file
+        in it. A dry run gets the paths alone.
 
         Raises:
             Refused: a file is no longer there as it was handed on.
@@ -54,21 +68,35 @@ class HandedFiles:
             OSError: a file cannot be written.
         """
         paths: dict[str, str] = {}
-        known: dict[str, str] = {}
+        known: dict[tuple[str, bool], str | None] = {}
         for name, value in values.items():
-            is_declared = types.get(name) is ParameterType.FILE
-            if task.type in WITHOUT_FOLDER or not (is_declared or is_asked_for(name, task.params)):
+            if task.type in WITHOUT_FOLDER or not has_handed(value):
                 continue
-            if (found := handed_in(value)) is None:
+            is_named, of = is_asked_for(name, task.params), types.get(name)
+            if not (is_named or of in (ParameterType.FILE, ParameterType.JSON)):
                 continue
-            if value not in known:
+            key = (value, of is ParameterType.JSON and not is_named)
+            if key not in known:
                 place = folder() / FOLDER / str(len(known))
-                files = {place / _plain(found.name): found} if isinstance(found, HandedFile) else _listed(place, found)
-                for path, file in () if task.dry_run else files.items():
-                    await self._fetch(path, file)
-                known[value] = str(next(iter(files)) if isinstance(found, HandedFile) else place)
-            paths[name] = known[value]
+                known[key] = await self._placed(value, place, is_json=key[1], fetches=not task.dry_run)
+            if (placed := known[key]) is not None:
+                paths[name] = placed
         return paths
+
+    async def _placed(self, value: str, place: Path, *, is_json: bool, fetches: bool) -> str | None:
+        found = None if is_json else handed_in(value)
+        if isinstance(found, HandedFile):
+            files = {place / _plain(found.name): found}
+        elif found is not None:
+            files = _listed(place, found)
+        else:
+            files = {place / str(number) / _plain(file.name): file for number, file in enumerate(files_in(value))}
+        for path, file in files.items() if fetches else ():
+            await self._fetch(path, file)
+        if found is None:
+            by_file = {file: str(path) for path, file in files.items()}
+            return await asyncio.to_thread(with_paths, value, by_file) if files else None
+        return str(next(iter(files)) if isinstance(found, HandedFile) else place)
 
     async def _fetch(self, path: Path, file: HandedFile) -> None:
         if self._values.calls is None:
@@ -99,18 +127,26 @@ class HandedFiles:
             Refused: a file is not there, or they are too large.
             Unavailable: the log store does not take them.
         """
-        found, left = {}, self._bytes_max
-        for number, (name, said) in enumerate(paths.items()):
-            path = said.removeprefix(f"{folder}/")
-            if (fault := fault_of_output(path)) is not None or not path:
-                raise Refused(f'its OUT parameter "{name}" is no file: "{path}" {fault or "is empty"}')
-            if path.startswith("/"):
-                found[name] = path
+        found, kept, left = {}, dict[str, HandedFile](), self._bytes_max
+        for name, said in paths.items():
+            if said.startswith("/") and not said.startswith(f"{folder}/"):
+                found[name] = said
                 continue
-            file = await self._keep(_Left(name, path, folder, owner), left, log_name(task).file_key(number))
-            left -= file[0]
-            named = masked(path.rpartition("/")[2])
-            found[name] = HandedFile(log_name(task).file_key(number), named, *file, task.name).written
+            given = await asyncio.to_thread(files_left, said, f"{folder}/")
+            for path in paths_left(given):
+                if (fault := fault_of_output(path)) is not None or not path:
+                    raise Refused(f'its OUT parameter "{name}" is no file: "{path}" {fault or "is empty"}')
+                if path.startswith("/"):
+                    raise Refused(f'its OUT parameter "{name}" has the file "{path}", which is not in its folder')
+                if path in kept:
+                    continue
+                if len(kept) >= FILES_MAX:
+                    raise Refused(f"it hands on more than {FILES_MAX:,} files; pack them into one")
+                key = log_name(task).file_key(len(kept))
+                file = await self._keep(_Left(name, path, folder, owner), left, key)
+                left -= file[0]
+                kept[path] = HandedFile(key, masked(path.rpartition("/")[2]), *file, task.name)
+            found[name] = await asyncio.to_thread(handed_on, given, kept, masked)
         return found
 
     async def _keep(self, file: _Left, bytes_max: int, key: str) -> tuple[int, str]:

@@ -23,6 +23,7 @@ def values_of(task: ClaimedTask, make_folder: Callable[[], Path]) -> dict[str, s
     """The values from the master, and those that only the attempt's worker knows."""
     own = task_parameters(
         task_instance_id=task.id,
+        attempt=task.attempt,
         task_name=name_of_task(task.code, task.name),
         task_code=task_of(task.code),
         workflow_instance_id=task.workflow_instance_id,

@@ -27,7 +27,7 @@ from model.parameters.large_values import (
     put_together,
     remember,
 )
-from model.parameters.outputs import TEXTS
+from model.parameters.outputs import is_text
 from model.runs.elements import is_element
 from worker.results.recorded_ends import log_name
 from worker.tasks.plugin import TaskResult
@@ -81,8 +81,9 @@ class ValueFiles:
         outputs, log = dict(result.outputs), log_name(task)
 
         def put(number: int, name: str, store: LogStore, advanced: Advanced) -> LargeValue:
-            key, is_text = log.value_key(number), types.get(name) in TEXTS
-            return value_files.put(store, advanced, key, task.name, name, outputs[name], is_text=is_text)
+            key, text = log.value_key(number), outputs[name]
+            is_one = is_text(types.get(name), text)
+            return value_files.put(store, advanced, key, task.name, name, text, is_text=is_one)
 
         name = large[0]
         try:

@@ -41,13 +41,7 @@ _SIZES = {
     "executorCores": "executor_cores",
     "numExecutors": "num_executors",
 }
-_FLAGS = {
-    "driver_memory": "--driver-memory",
-    "driver_cores": "--driver-cores",
-    "executor_memory": "--executor-memory",
-    "executor_cores": "--executor-cores",
-    "num_executors": "--num-executors",
-}
+_FLAGS = {ours: f"--{ours.replace('_', '-')}" for ours in _SIZES.values()}
 
 
 def spark(step: Step, draft: Draft, context: Context) -> None:
