@@ -67,7 +67,8 @@ class Kept(Generic[Value]):
                 so="the former one stays in use; correct the file",
             )
             return False
-        self.former, self.value = self.value, value
+        if value != self.value:
+            self.former, self.value = self.value, value
         log.info("file_read", what=self._what, file=file)
         return True
 

@@ -12,6 +12,7 @@ import pytest
 from psycopg import OperationalError
 
 from dao.postgres.address import FORMER_PASSWORD, PASSWORD_FILE, Address
+from dao.secrets.kept import read_all_again
 from model.errors import Refused
 from shoal.config.secret_files import secret_names
 from shoal.config.settings import Settings, load_settings
@@ -199,6 +200,8 @@ def test_a_url_of_a_file_may_change_its_user_and_not_its_place(monkeypatch: pyte
     assert signs() == ["a", "one", "first", None]
     file.write_text("postgresql+psycopg://one:second@a/shoal")
     assert signs() == ["a", "one", "second", "first"]
+    read_all_again()
+    assert signs() == ["a", "one", "second", "first"], "though the files were read once more"
     file.write_text("postgresql+psycopg://two:other@a/shoal")
     assert signs() == ["a", "two", "other", None]
     file.write_text("postgresql+psycopg://two:other@b/shoal")
