@@ -138,19 +138,28 @@ def _several(args: Args, after: list[str]) -> list[set[str]]:
         if len(after) <= CHOICES_MAX:
             return [set(ids) for size in range(len(after), 1, -1) for ids in combinations(after, size)]
         args.todo("branch", "add a case to the SWITCH for each list that it returns", node.lineno)
-    for each in ast.walk(node):
-        if isinstance(each, ast.Return) and isinstance(each.value, ast.List | ast.Tuple):
-            ids = {one.value for one in each.value.elts if isinstance(one, ast.Constant) and isinstance(one.value, str)}
-            if len(ids) > 1 and len(ids) == len(each.value.elts) and ids not in found:
+    for each in _returned(node):
+        if isinstance(each, ast.List | ast.Tuple):
+            ids = {one.value for one in each.elts if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+            if len(ids) > 1 and len(ids) == len(each.elts) and ids not in found:
                 found.append(ids)
-            elif len(ids) != len(each.value.elts):
+            elif len(ids) != len(each.elts):
                 args.todo("branch", "add a case to the SWITCH for each list that it returns", each.lineno)
     return found
 
 
+def _returned(node: Defined) -> list[ast.expr | None]:
+    """What a function may return, as it is written."""
+    left = [each.value for each in ast.walk(node) if isinstance(each, ast.Return)]
+    for each in left:  # grows meanwhile
+        if isinstance(each, ast.IfExp | ast.BoolOp):
+            left += [each.body, each.orelse] if isinstance(each, ast.IfExp) else each.values
+    return [each for each in left if not isinstance(each, ast.IfExp | ast.BoolOp)]
+
+
 def _makes_lists(node: Defined) -> bool:
     """Whether a function may return a list that is not written where it returns it."""
-    returned = [each.value for each in ast.walk(node) if isinstance(each, ast.Return)]
+    returned = _returned(node)
     is_open = any(isinstance(each, ast.Name | ast.ListComp | ast.Call | ast.BinOp | ast.Subscript) for each in returned)
     inside = [each for each in ast.walk(node) if each not in returned]
     return is_open and any(isinstance(each, ast.List | ast.ListComp) for each in (*inside, *returned))

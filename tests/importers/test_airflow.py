@@ -336,7 +336,7 @@ def test_a_branch_is_followed_by_a_switch() -> None:
     )
     made = tasks(found)
     assert list(made["a"].after) == list(made["b"].after) == ["choose_switch"]
-    assert [case["then"] for case in made["choose_switch"].params["cases"]] == [["a"], ["b"]]
+    assert [case["then"] for case in made["choose_switch"].params["cases"]] == [["a", "b"], ["a"], ["b"]]
     assert any("it is skipped if one task before it is" in each for each in said(found, Grade.CHANGED, "c"))
 
 

@@ -311,3 +311,16 @@ PythonOperator(task_id="d", python_callable=work)
     assert not said(found, Grade.TODO)
     assert "#{setValue(return_value=3.0)}" in printed(tasks(found)["a"].params["script"])
     assert printed(tasks(found)["d"].params["script"]) == ["worked"]
+
+
+def test_a_branch_that_returns_a_list_in_one_case_has_a_case_for_it() -> None:
+    found = in_dag(
+        """
+        br = BranchPythonOperator(task_id="br", python_callable=chooses)
+        br >> [EmptyOperator(task_id="a"), EmptyOperator(task_id="b")]
+        """,
+        before='def chooses(ds):\n    return ["b", "a"] if ds > "2026" else (ds and "b")',
+    )
+    cases = tasks(found)["br_switch"].params["cases"]
+    assert cases[0] == {"when": '"${br.branch}" == "a,b"', "then": ["a", "b"]}
+    assert [each["then"] for each in cases[1:]] == [["a"], ["b"]]
