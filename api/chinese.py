@@ -229,7 +229,9 @@ TEMPLATES: Mapping[str, str] = {
     ),
     'project "{project}" has a workflow "{name}" already': ("项目“{project}”已有工作流“{name}”"),
     'workflow "{name}" is in project "{project}" already': ("工作流“{name}”已在项目“{project}”中"),
-    'there is no project "{project}"; create it first': ("项目“{project}”不存在；请先创建"),
+    'there is no project "{project}"; the first workflow or parameter saved in one creates it': (
+        "项目“{project}”不存在；在项目中保存第一个工作流或参数即会创建它"
+    ),
     'workflow "{name}" cannot be moved: {reasons}': ("工作流“{name}”无法移动：{reasons}"),
     "{drafts} of it must be published or discarded first": ("它的草稿（{drafts}）须先发布或丢弃"),
     "{which} names it, and {name} may not change that one; ask who may to move it": (

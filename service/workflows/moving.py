@@ -131,7 +131,7 @@ async def _planned(call: Call, connection: AsyncConnection, head: Definition, pr
     if head.project == project:
         raise Refused(f'workflow "{head.name}" is in project "{project}" already')
     if not await references.has_project(connection, project):
-        raise NotFound(f'there is no project "{project}"; create it first')
+        raise NotFound(f'there is no project "{project}"; the first workflow or parameter saved in one creates it')
     spec = await read_version(connection, head)
     refused = [sentence async for sentence in _obstacles(connection, head, project)]
     own = await _renamed(connection, head, spec, _leaving(head, project))
