@@ -154,6 +154,7 @@ FENCES = {
     "tokens._REVOKE": PEOPLE,
     "tokens._REVOKE_ALL": PEOPLE,
     "children._START": NEW,
+    "moving._MOVE": PEOPLE,
     "release._SET_STATE": PEOPLE,
     "release._DELETE": PEOPLE,
     "schedule_contents._LIST_IN_FILE": PEOPLE,

@@ -38,6 +38,8 @@ def test_a_draft_that_is_a_step_of_publishing_is_not_spoken_of(open_page: OpenPa
     page.locator(".react-flow__pane").first.click(position={"x": 300, "y": 40})
     page.keyboard.press("a")
     expect(page.get_by_label("Find a type")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_label("Find a type")).not_to_be_focused()
     page.get_by_role("button", name="Publish…").click()
     publish = page.get_by_role("dialog").get_by_role("button", name="Publish", exact=True)
     expect(publish).to_be_enabled()

@@ -36,13 +36,16 @@ export function Palette({ findRef, after, onForgetAfter, onAdd }: Props) {
     setAt(0);
     onAdd(type.name);
   };
-  const onKeyDown = (event: KeyboardEvent) => {
+  const onKeyDown = (event: KeyboardEvent<HTMLInputElement>) => {
     const chosen = ordered[at];
     if (event.key === "Enter" && chosen !== undefined) add(chosen);
     else if (event.key === "ArrowDown") setAt(Math.min(at + 1, ordered.length - 1));
     else if (event.key === "ArrowUp") setAt(Math.max(at - 1, 0));
-    else if (event.key === "Escape") onForgetAfter();
-    else return;
+    else if (event.key === "Escape") {
+      setTyped("");
+      onForgetAfter();
+      event.currentTarget.blur(); // so that the editor's keys are the editor's again
+    } else return;
     event.preventDefault();
   };
   const group = (word: string, types: TaskType[]) =>
