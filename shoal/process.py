@@ -20,6 +20,7 @@ from dao.secrets import kept
 from metrics.health import Health
 from model.errors import Refused
 from node.address import advertised, joined
+from shoal.hangups import has_terminal
 from shoal.supervisor import Supervisor
 
 log = structlog.get_logger()
@@ -73,10 +74,10 @@ async def until_stopped(
     beside = [loop.create_task(each) for each in (limit(), supervisor.tell(health))]
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
-    had_terminal = _has_terminal()
+    had_terminal = has_terminal()
 
     def on_hangup() -> None:
-        if had_terminal and not _has_terminal():
+        if had_terminal and not has_terminal():
             stop_softly()
         elif not stop.is_set():
             read_again()
@@ -95,20 +96,6 @@ def read_again() -> None:
     """Read what lies in files again: what is wrong there is in the log, and its former value stays in use."""
     is_right = kept.read_all_again()
     log.info("files_read_again", all_right=is_right)
-
-
-def bear_hangups() -> None:
-    """Let SIGHUP end no process that begins, and will read all files anyway; unless its terminal was closed."""
-    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL and not _has_terminal():
-        signal.signal(signal.SIGHUP, lambda *_: None)
-
-
-def _has_terminal() -> bool:
-    try:
-        os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY))
-    except OSError:
-        return False
-    return True
 
 
 def reserve_address(host: str, port: int) -> tuple[str, socket.socket]:

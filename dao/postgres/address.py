@@ -88,7 +88,7 @@ class Address:
                 raise InvalidSettings(f"{path} names another database now; restart this process to use that one")
             now = dict(found.arguments)
         if (path := self._files.get(PASSWORD_FILE)) is not None:
-            now["password"] = read_secret(path, "the password file")
+            now["password"] = read_secret(path, "database_password_file")
         return now
 
     def hosts(self) -> list[dict[str, str]]:

@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from model.errors import ShoalError
+from shoal import hangups
 from shoal.cli import encoding, exit_codes, late_modules
 from shoal.cli.on_demand import Verbs
 from shoal.version import shoal_version
@@ -45,6 +46,7 @@ def _root(
 
 def main() -> None:
     """Run the command line. An error becomes one sentence on standard error, and its kind decides the exit code."""
+    hangups.bear()
     gc.disable()  # a tenth of the time that imports take; what they make is no garbage
     try:
         encoding.begin()

@@ -275,18 +275,13 @@ async def _show_plan(call: Invocation, *, with_locks: bool) -> None:
     if planned.in_the_way:
         output.say(f"Stop these first: {', '.join(planned.in_the_way)}.")
     for trial in trials:
-        took = (
-            f"more than {upgrade_trial.TRIAL_S_MAX:g} s, and was ended"
-            if trial.took_s is None
-            else (f"{trial.took_s:.2g} s")
+        ended = f"more than {upgrade_trial.TRIAL_S_MAX:g} s, and was ended"
+        output.say(f"{trial.script} took {ended if trial.took_s is None else f'{trial.took_s:.2g} s'}. Its locks:")
+        output.table(
+            Column("TABLE", [lock.table for lock in trial.locks]),
+            Column("WAIT FOR IT", [upgrade_trial.BLOCKED[lock.mode] for lock in trial.locks]),
+            Column("WORK", [f"{lock.work} of {lock.size}" if lock.work else "none" for lock in trial.locks]),
         )
-        output.say(f"{trial.script} took {took}. Its locks:" if trial.locks else f"{trial.script} took {took}.")
-        if trial.locks:
-            output.table(
-                Column("TABLE", [lock.table for lock in trial.locks]),
-                Column("WAIT FOR IT", [upgrade_trial.BLOCKED[lock.mode] for lock in trial.locks]),
-                Column("WORK", [f"{lock.work} of {lock.size}" if lock.work else "none" for lock in trial.locks]),
-            )
     if planned.version and not with_locks:
         output.hint("What they lock, and for how long: shoal db upgrade --plan --locks (runs and undoes them)")
 

@@ -30,7 +30,6 @@ def begin(call: Invocation, flags: dict[str, Any], *, has_keys: bool = True) -> 
         flags: its own options, by the names of the settings.
         has_keys: whether it uses the keys of stored secrets.
     """
-    process.bear_hangups()
     secrecy.hide()
     if not has_keys:
         secrecy.clear_keys()

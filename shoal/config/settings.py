@@ -27,7 +27,6 @@ from alert.settings import AlertSettings
 from api.settings import ApiSettings
 from dao.postgres import address
 from dao.secrets.kept import FileSecret
-from dao.secrets.secret_file import read_secret
 from logstore.settings import LogStoreSettings
 from metrics.settings import MetricsSettings
 from model.cluster.master_settings import MasterSettings
@@ -139,8 +138,9 @@ class Settings(BaseSettings):
                 raise InvalidSettings(
                     "database_password and database_password_file are both set; leave one of them out"
                 )
-            read_secret(self.database_password_file, "database_password_file")  # else each connection would fail
-            return address.with_argument(url, address.PASSWORD_FILE, str(self.database_password_file.absolute()))
+            found = address.with_argument(url, address.PASSWORD_FILE, str(self.database_password_file.absolute()))
+            address.Address.of(found).current()  # else each connection would fail, unless the file was right before
+            return found
         if self.database_password is not None:
             return address.with_argument(url, "password", self.database_password.get_secret_value())
         return url

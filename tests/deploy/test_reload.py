@@ -21,7 +21,7 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.tls import certificate
 from tests.deploy.units import UNITS, Unit, running, write_settings
 from tests.eventually import eventually
-from tests.servers.child import Child
+from tests.servers.child import Child, free_port
 from tests.servers.notify_socket import NotifySocket, notify_socket
 
 TOKENS = ("first-token-of-16-characters", "second-token-of-16-characters")
@@ -98,6 +98,21 @@ async def test_a_new_certificate_and_token_are_used_and_wrong_ones_are_said(
         process.send(signal.SIGTERM)
         await eventually(lambda: not process.running, within_s=int(unit.one("TimeoutStopSec")))
         assert process.exit_code == 0, process.log_tail()
+
+
+async def test_a_reload_ends_no_role_that_has_not_begun(cluster: Cluster, supervisor: NotifySocket) -> None:
+    write_settings(cluster)
+    away = {"SHOAL_DATABASE_URL": f"postgresql+psycopg://shoal@127.0.0.1:{free_port()}/shoal"}
+    with ExitStack() as stack:
+        units = [Unit(path, cluster.folder) for path in UNITS]
+        processes = [stack.enter_context(running(unit, cluster, supervisor, away)) for unit in units]
+        waits = "does not answer"
+        for process in processes:
+            await eventually(lambda process=process: waits in process.log_tail(100), within_s=60)
+            process.send(signal.SIGHUP)
+            process.send(signal.SIGTERM)
+            await eventually(lambda process=process: not process.running, within_s=30)
+            assert process.exit_code == 0 or process.exit_code == -signal.SIGTERM, process.log_tail()
 
 
 async def test_passwords_change_under_load_and_no_task_is_lost(cluster: Cluster, supervisor: NotifySocket) -> None:

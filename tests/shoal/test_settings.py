@@ -182,7 +182,8 @@ def test_a_password_apart_wins_over_that_of_the_url(tmp_path: Path) -> None:
     assert "old" not in address.shown
     file.unlink()
     assert [host["password"] for host in address.hosts()] == ["of the file"] * 2, "the former one"
-    with pytest.raises(OperationalError, match=r"the password file .* cannot be read: No such file"):
+    assert load_settings({"database_url": url, "database_password_file": file}).database(), "asked for again"
+    with pytest.raises(OperationalError, match=r"database_password_file .* cannot be read: No such file"):
         Address(address.arguments | {PASSWORD_FILE: str(file)}).hosts()
 
 

@@ -1,0 +1,25 @@
+"""What SIGHUP means: a terminal that was closed, or a supervisor that wants files read again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+ROLES = ("master", "worker", "api", "alert")
+
+
+def has_terminal() -> bool:
+    """Whether this process belongs to a terminal that is still there."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
+
+
+def bear() -> None:
+    """Let SIGHUP end no role that begins without a terminal: it reads all files anyway."""
+    is_role = sys.argv[1:2] and sys.argv[1] in ROLES
+    if is_role and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL and not has_terminal():
+        signal.signal(signal.SIGHUP, lambda *_: None)
