@@ -10,6 +10,7 @@ from typing import Any
 from dao.pools.rows import PoolCounts, ResourceRow, TaskOfRun, WaitingTask
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.choices import Priority
 from model.pools.resources import ResourceState
 
@@ -107,18 +108,6 @@ _LINE = Sql("""
     LEFT JOIN workflow_definition d ON d.code = i.workflow_code
     ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
 """)
-_SIZES = Sql("""
-    SELECT p.name, (SELECT count(*) FROM pool_resource r WHERE r.pool_code = p.code AND NOT r.removed)
-    FROM resource_pool p WHERE p.name = ANY(CAST(:names AS text[]))
-""")
-_NAMES = Sql("""
-    SELECT name, description FROM resource_pool WHERE starts_with(name, :prefix) ORDER BY name LIMIT :limit
-""")
-_RESOURCE_NAMES = Sql("""
-    SELECT r.name, p.name FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code AND NOT r.removed
-    WHERE starts_with(r.name, :prefix) AND p.name = coalesce(CAST(:pool AS text), p.name)
-    ORDER BY p.name, r.place, r.id LIMIT :limit
-""")
 
 
 async def page(
@@ -172,23 +161,30 @@ async def line(connection: AsyncConnection, name: str, limit: int, after: int = 
     return [_waiting(place, row) for place, row in enumerate(rows, after + 1)]
 
 
+@statement("""
+    SELECT p.name, (SELECT count(*) FROM pool_resource r WHERE r.pool_code = p.code AND NOT r.removed)
+    FROM resource_pool p WHERE p.name = ANY(CAST(:names AS text[]))
+""")
 async def sizes(connection: AsyncConnection, names: Collection[str]) -> dict[str, int]:
     """How many resources each of these pools has; those that there are not are missing."""
-    return {name: int(number) for name, number in await connection.execute(_SIZES, {"names": list(names)})}
 
 
+@statement("""
+    SELECT name, description FROM resource_pool WHERE starts_with(name, :prefix) ORDER BY name LIMIT :limit
+""")
 async def names(connection: AsyncConnection, prefix: str, limit: int) -> list[tuple[str, str]]:
     """Names of pools that begin so, each with its description."""
-    rows = (await connection.execute(_NAMES, {"prefix": prefix, "limit": limit})).all()
-    return [(name, description) for name, description in rows]
 
 
+@statement("""
+    SELECT r.name, p.name FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code AND NOT r.removed
+    WHERE starts_with(r.name, :prefix) AND p.name = coalesce(CAST(:of_pool AS text), p.name)
+    ORDER BY p.name, r.place, r.id LIMIT :limit
+""")
 async def resource_names(
     connection: AsyncConnection, prefix: str, of_pool: str | None, limit: int
 ) -> list[tuple[str, str]]:
     """Names of resources that begin so, each with its pool; `of_pool`: only those of this one."""
-    values = {"prefix": prefix, "pool": of_pool, "limit": limit}
-    return [(name, pool) for name, pool in await connection.execute(_RESOURCE_NAMES, values)]
 
 
 def _pool(row: Any) -> PoolRow:
