@@ -120,8 +120,7 @@ class Sender:
 
     async def _round(self) -> bool:
         """Expand and claim once. Returns whether there is surely more to do at once."""
-        async with self._database.writing() as connection:
-            expanded = await routing.expand(connection, EXPAND_MAX)
+        expanded = await self._database.write(routing.expand, EXPAND_MAX)
         claimed = [await self._claim(has_failed=each) for each in (False, True)]
         return expanded == EXPAND_MAX or any(claimed)
 
@@ -134,8 +133,7 @@ class Sender:
         if limit <= 0:
             return False
         send_until_s = time.monotonic() + settings.timeout.total_seconds()
-        async with self._database.writing() as connection:
-            channels = await deliveries.claim(connection, self._terms, limit, has_failed=has_failed)
+        channels = await self._database.write(deliveries.claim, self._terms, limit, has_failed=has_failed)
         for channel in channels:
             self._busy_failed += has_failed
             task = asyncio.create_task(self._send(channel, send_until_s))
@@ -194,8 +192,7 @@ class Sender:
                 await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
 
     async def _record_sent(self, sending: _Sending, message: Message) -> None:
-        async with self._database.writing() as connection:
-            recorded = await deliveries.record_sent(connection, sending.channel, sending.ids, message.fault)
+        recorded = await self._database.write(deliveries.record_sent, sending.channel, sending.ids, message.fault)
         self._alone.discard(sending.channel.id)
         metrics.deliveries.labels(metrics.SENT).inc(recorded)
         if sending.channel.id in self._troubled:
@@ -212,8 +209,7 @@ class Sender:
         pause_s = pauses.next_pause_s(random.random())  # noqa: S311 - jitter
         tries_max = REFUSED_TRIES_MAX if is_culprit else None
         retry = Retry(pause_s, settings.retry_for.total_seconds(), tries_max)
-        async with self._database.writing() as connection:
-            over = await deliveries.record_failed(connection, channel, sending.ids, receipt.reason, retry)
+        over = await self._database.write(deliveries.record_failed, channel, sending.ids, receipt.reason, retry)
         if is_refused and len(sending.alerts) > 1:
             self._alone.add(channel.id)
         elif over:

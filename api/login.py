@@ -78,8 +78,7 @@ def add_login(router: APIRouter, backend: Backend) -> None:
     async def delete_session(request: Request) -> Response:
         """Log out: end the session of this browser."""
         caller = await _of_session(backend, request, changes=True)
-        async with backend.database.writing() as connection:
-            await logins.log_out(connection, caller)
+        await backend.database.write(logins.log_out, caller)
         response = Response(status_code=204)
         response.delete_cookie(COOKIE, path=_path(request), httponly=True, samesite="strict", secure=_is_tls(request))
         return response
@@ -94,8 +93,7 @@ async def log_in(backend: Backend, body: LogIn, request: Request) -> LoggedIn:
         raise Forbidden("a page of another site asks for this login; open the address of Shoal itself")
     visitor = visitor_of(request)
     if body.link is not None and body.name is None and body.password is None:
-        async with backend.database.writing() as connection:
-            return await logins.log_in_by_link(connection, body.link, visitor)
+        return await backend.database.write(logins.log_in_by_link, body.link, visitor)
     if body.link is None and body.name is not None and body.password is not None:
         return await logins.log_in(backend.database, backend.passwords, body.name, body.password, visitor)
     raise Refused("log in with `name` and `password`, or with `link`")

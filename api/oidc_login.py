@@ -73,8 +73,7 @@ def add_oidc_login(app: FastAPI, backend: Backend, settings: OidcSettings) -> No
                     f"no login was begun in this browser within 10 minutes; begin it at {settings.url}"
                 )
             identity = await provider.identity(secret, dict(request.query_params))
-            async with backend.database.writing() as connection:
-                begun = await log_in(connection, settings, identity, secret, visitor_of(request))
+            begun = await backend.database.write(log_in, settings, identity, secret, visitor_of(request))
         except ShoalError as error:
             log.warning("login_failed", by=settings.label, why=str(error), address=visitor_of(request).address)
             answer = problem_page(error, request, again)

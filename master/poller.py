@@ -72,15 +72,15 @@ class Poller:
         """Used while all due attempts are locked by other sessions, or quarantined."""
         self._due: RowSet[TaskInstanceId] = RowSet(
             life, "attempt", "queuing", "its wait is over and it cannot be queued", DUE_BATCH,
-            find=_find_due, write=_queue,
+            find=task_timers.due, write=_queue,
         )  # fmt: skip
         self._undispatched: RowSet[TaskInstanceId] = RowSet(
             life, "attempt", "ending", "no worker took it in time and it cannot be ended", DUE_BATCH,
-            find=_find_undispatched, write=_fail,
+            find=task_timers.undispatched, write=task_timers.fail_undispatched,
         )  # fmt: skip
         self._unanswered: RowSet[TaskInstanceId] = RowSet(
             life, "approval", "timing_out", "its timeout is over and it cannot be ended", DUE_BATCH,
-            find=_find_unanswered, write=_time_out,
+            find=approvals.due, write=approvals.end_late,
         )  # fmt: skip
 
     async def run(self) -> None:
@@ -108,10 +108,14 @@ class Poller:
         marks = self._marks.now if self._walks.are_due(began_s) else None
         if marks is not None and self._walks.are_of_all(began_s):
             marks = FROM_FIRST
-        async with self._life.database.reading() as connection:
-            waiting = await waiting_work.work_waits(
-                connection, slot, self._settings.steal_after, self._settings.id_step, self._life.me.epoch, marks=marks
-            )
+        waiting = await self._life.database.read(
+            waiting_work.work_waits,
+            slot,
+            self._settings.steal_after,
+            self._settings.id_step,
+            self._life.me.epoch,
+            marks=marks,
+        )
         if marks is not None:
             self._looked(waiting, marks, began_s)
         self._loop.notice(aged=waiting.aged, suspect=waiting.suspect)
@@ -128,8 +132,7 @@ class Poller:
             self._driver.low_water.lower(waiting.events)
             self._driver.wake.set()
         if waiting.stray_events:
-            async with self._life.writing() as connection:
-                await task_events.readdress(connection)
+            await self._life.write(task_events.readdress)
         if waiting.due_in_s is not None and waiting.due_in_s <= 0:
             return await self._queue_due()
         self._held_up.reset()
@@ -150,8 +153,7 @@ class Poller:
 
     async def _queue_due(self) -> float | None:
         """Queue what is due; returns seconds until the next try, if it is before the next poll."""
-        async with self._life.writing() as connection:
-            resumed = await task_timers.resume(connection, DUE_BATCH)
+        resumed = await self._life.write(task_timers.resume, DUE_BATCH)
         if resumed:
             log.warning("clock_set_back", attempts=resumed, so="they wait from now on for as long as was meant")
         queued, more_due = await self._due.write()
@@ -161,38 +163,17 @@ class Poller:
             return 0.0
         if queued or failed or ended:
             self._held_up.reset()
-        async with self._life.database.reading() as connection:
-            due_in_s = await task_timers.next_due_in_s(connection)
+        due_in_s = await self._life.database.read(task_timers.next_due_in_s)
         # Due attempts that could not be queued are locked by another session, for an unknown time, or quarantined. The
         # others continue.
         pause_s = self._held_up.next_pause_s(random.random())  # noqa: S311 - jitter
         return min(pause_s, due_in_s)
 
 
-async def _find_due(connection: FencedTransaction, without: Sequence[TaskInstanceId]) -> list[TaskInstanceId]:
-    return await task_timers.due(connection, DUE_BATCH, without)
-
-
-async def _queue(connection: FencedTransaction, without: Sequence[TaskInstanceId], only: TaskInstanceId | None) -> int:
-    queued = await task_timers.queue_due(connection, DUE_BATCH, without=without, only=only)
+async def _queue(
+    connection: FencedTransaction, limit: int, without: Sequence[TaskInstanceId], only: TaskInstanceId | None
+) -> int:
+    queued = await task_timers.queue_due(connection, limit, without, only)
     if queued:
         await notify(connection, TASK, Queued(queued).hints)
     return len(queued)
-
-
-async def _find_undispatched(connection: FencedTransaction, without: Sequence[TaskInstanceId]) -> list[TaskInstanceId]:
-    return await task_timers.undispatched(connection, DUE_BATCH, without)
-
-
-async def _fail(connection: FencedTransaction, without: Sequence[TaskInstanceId], only: TaskInstanceId | None) -> int:
-    return await task_timers.fail_undispatched(connection, DUE_BATCH, without=without, only=only)
-
-
-async def _find_unanswered(connection: FencedTransaction, without: Sequence[TaskInstanceId]) -> list[TaskInstanceId]:
-    return await approvals.due(connection, DUE_BATCH, without)
-
-
-async def _time_out(
-    connection: FencedTransaction, without: Sequence[TaskInstanceId], only: TaskInstanceId | None
-) -> int:
-    return await approvals.end_late(connection, DUE_BATCH, without=without, only=only)

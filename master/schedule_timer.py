@@ -101,8 +101,7 @@ class Schedules:
             planned = await in_thread(_compute_all, due) if due else []
             if not await self._fire(planned):
                 # Others fire them or have locked the rows: those are left to the next poll, the others fire in time.
-                async with self._life.database.reading() as connection:
-                    return await schedules.next_due_in_s(connection, slot, to_come=True)
+                return await self._life.database.read(schedules.next_due_in_s, slot, to_come=True)
 
     async def _fire(self, planned: Sequence[_Planned]) -> bool:
         """Fire a batch; returns whether any was ours. Schedules that the database refuses are found one by one, and

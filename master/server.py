@@ -226,8 +226,7 @@ class Master:
                     if await nodes.set_left(connection, life.me, broke=broke):
                         handed = await failover.fail_over(connection, FAILOVER_MAX)
             except BadData:  # for example of one run: the master leaves all the same
-                async with life.database.writing() as connection:
-                    await nodes.set_left(connection, life.me, broke=broke)
+                await life.database.write(nodes.set_left, life.me, broke=broke)
         except ShoalError as error:
             log.warning("end_not_recorded", error=str(error), so="the others fail over when they miss its beat")
         metrics.runs_failed_over.inc(handed)
@@ -236,8 +235,7 @@ class Master:
     async def _check_id_step(self, database: Database) -> None:
         """Log a warning when the id sequence has a step that leaves some slots without commands."""
         try:
-            async with database.reading() as connection:
-                increment = await commands.id_increment(connection)
+            increment = await database.read(commands.id_increment)
         except ShoalError as error:
             log.warning("id_step_unchecked", error=str(error))
             return

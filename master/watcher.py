@@ -141,8 +141,7 @@ class Watcher:
 
     async def _put_right(self, id_: WorkflowInstanceId, missing: str) -> None:
         if missing == NO_TIME:
-            async with self._life.writing() as connection:
-                await stuck_runs.end_timeless_waits(connection, [id_], self._life.me.epoch)
+            await self._life.write(stuck_runs.end_timeless_waits, [id_], self._life.me.epoch)
         self.ever += 1
         tries = self._tries.get(id_, 0)
         is_hopeless = missing in NOTHING_MOVES and tries >= TRIES_MAX

@@ -60,8 +60,7 @@ def _on_asked(loop: asyncio.AbstractEventLoop, asked: asyncio.Event) -> None:
 async def _read(database: Database) -> bool:
     """Read and show them; returns whether that worked."""
     try:
-        async with database.reading() as connection:
-            found = await cluster_figures.read(connection)
+        found = await database.read(cluster_figures.read)
         collector.show(figures_of(found))
         return True
     except ShoalError as error:

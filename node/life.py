@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
+from typing import Concatenate, ParamSpec, TypeVar
 from uuid import uuid4
 
 import structlog
@@ -35,6 +36,8 @@ from registry.protocol import Registry
 
 log = structlog.get_logger()
 
+P = ParamSpec("P")
+R = TypeVar("R")
 BEAT_SHARE = 1 / 3
 """The share of the session time-out that one beat may take: two can fail before the node counts as dead."""
 
@@ -135,6 +138,13 @@ class Life:
         self._refuse_if_away()
         return nodes.fenced_transaction(self.database, self.me)
 
+    async def write(
+        self, function: Callable[Concatenate[FencedTransaction, P], Awaitable[R]], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """What a single statement gives, in such a transaction."""
+        async with self.writing() as connection:
+            return await function(connection, *args, **kwargs)
+
     def _refuse_if_away(self) -> None:
         if self._away_since_s is not None and self.began is not None:
             self.beat_now.set()
@@ -187,8 +197,7 @@ class Life:
             log.warning(
                 "not_leaving", epoch=self.me.epoch, so="its row said that it is about to leave; the row is corrected"
             )
-            async with self._beats.reading() as connection:
-                await nodes.set_alive(connection, self.me)
+            await self._beats.read(nodes.set_alive, self.me)
 
     def _note_drain(self) -> None:
         drain = next((node.drain for node in self.living if node.epoch == self.me.epoch), None)
@@ -209,8 +218,7 @@ class Life:
     async def _ask_for_schema(self) -> None:
         """Only the table of versions never changes; a newer schema may have changed all others."""
         with suppress(Unavailable):
-            async with self._beats.reading() as connection:
-                self._compare_schema(await newer_schema.newer(connection))
+            self._compare_schema(await self._beats.read(newer_schema.newer))
 
     def _compare_schema(self, newer: newer_schema.Newer | None) -> None:
         if newer is None or newer == self.newer:
@@ -224,8 +232,7 @@ class Life:
 
     async def refresh_living(self) -> None:
         """Read which nodes live, without a beat."""
-        async with self.database.reading() as connection:
-            self.living = await nodes.living(connection)
+        self.living = await self.database.read(nodes.living)
 
     async def barrier(self) -> None:
         """Wait until every write of ours has ended; to be called after `Unknown`. Raises `Fenced`.
@@ -235,8 +242,7 @@ class Life:
         pause_s = 0.1
         while True:
             try:
-                async with self.database.writing() as connection:
-                    await nodes.barrier(connection, self.me)
+                await self.database.write(nodes.barrier, self.me)
                 return
             except (Unavailable, Unknown) as error:
                 log.warning("barrier_waits", error=str(error))

@@ -94,8 +94,7 @@ async def _agree(joining: Joining) -> tuple[Timing, str]:
     """The cluster's timing, and the URL of its registry."""
     database = Database(joining.database_url, application_name="shoal-starting", connections_max=1)
     try:
-        async with database.reading() as connection:
-            _refuse(await newer_schema.newer(connection))
+        _refuse(await database.read(newer_schema.newer))
         async with database.writing() as connection:
             timing = await cluster.agree_on_timing(connection, joining.timing)
             recorded = await cluster.registry(connection)

@@ -43,8 +43,7 @@ class Namesakes:
     async def give_way(self) -> None:
         """Return once there is none. Raises `Refused` when one lives, `Unavailable`."""
         while True:
-            async with self._database.reading() as connection:
-                living = await nodes.living(connection)
+            living = await self._database.read(nodes.living)
             same = [node for node in living if (node.kind, node.name) == (self._kind, self._name)]
             if not same:
                 return

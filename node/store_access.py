@@ -39,13 +39,11 @@ class StoreAccess:
         """Return if the store is this cluster's. Raises `Unavailable` if it is not, or does not answer."""
         found = await self.run(lambda store, _: store.mark())
         if found is not None:
-            async with self._life.database.reading() as connection:
-                is_ours = await log_stores.is_ours(connection, found)
+            is_ours = await self._life.database.read(log_stores.is_ours, found)
             if is_ours:  # no call holds a connection while it waits for another one: many may look at once
                 await self._enter(found)
                 return
-        async with self._life.writing() as connection:
-            row = await log_stores.enter(connection, self.place)
+        row = await self._life.write(log_stores.enter, self.place)
         if found is None and row.is_marked:  # perhaps by another worker just now
             found = await self.run(lambda store, _: store.mark())
         if found is None and row.is_marked:
@@ -64,12 +62,10 @@ class StoreAccess:
 
     async def today(self) -> str:
         """The day of the database's time in UTC, as yyyyMMdd."""
-        async with self._life.database.reading() as connection:
-            return f"{(await database_time(connection)).astimezone(UTC):%Y%m%d}"
+        return f"{(await self._life.database.read(database_time)).astimezone(UTC):%Y%m%d}"
 
     async def _enter(self, mark: str) -> None:
-        async with self._life.writing() as connection:
-            await log_stores.enter_as(connection, self.place, mark)
+        await self._life.write(log_stores.enter_as, self.place, mark)
 
 
 def _set_mark(mark: str, store: LogStore, _advanced: Advanced) -> str:

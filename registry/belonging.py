@@ -59,12 +59,10 @@ async def verify(database: Database, registry: Registry, place: str) -> None:
         AnotherRegistry: it is another, or another cluster's.
         Unavailable: it does not answer, or is empty, so this cannot be verified.
     """
-    async with database.reading() as connection:
-        recorded = await cluster.registry(connection)
+    recorded = await database.read(cluster.registry)
     if recorded is None:
         mark = await _first_mark(registry)
-        async with database.writing() as connection:
-            recorded = await cluster.record_registry(connection, RecordedRegistry(mark, place))
+        recorded = await database.write(cluster.record_registry, RecordedRegistry(mark, place))
     await check(registry, recorded, place)
     await registry.set_mark(recorded.mark)
 

@@ -7,11 +7,11 @@ the answer, so that the same request has the same effect however often it comes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from dao.accounts import audit, idempotency
 from model.accounts.audits import Outcome
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from service.workflows.workflow_file import TaskTypes
 
 A = TypeVar("A")
+P = ParamSpec("P")
+R = TypeVar("R")
 ANY_VERSION = "*"
 
 
@@ -302,6 +304,12 @@ class Call:
         async with self.database.reading() as connection:
             yield connection
 
+    async def read(
+        self, function: Callable[Concatenate[AsyncConnection, P], Awaitable[R]], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """What a single statement gives, on such a connection."""
+        return await self.database.read(function, *args, **kwargs)
+
     @asynccontextmanager
     async def changing(self, *subjects: Subject) -> AsyncIterator[Change]:
         """The transaction of the change, with an audit row for each subject. The right on all is required first.
@@ -321,8 +329,7 @@ class Call:
     async def check_replayed(self) -> None:
         """Raises `Replayed` if a request with the same key has been answered."""
         if self.replay is not None:
-            async with self.database.writing() as connection:
-                await self._begin_once(connection)
+            await self.database.write(self._begin_once)
 
     async def _begin_once(self, connection: AsyncConnection) -> None:
         if (keyed := self.keyed) is not None and (before := await idempotency.begin(connection, keyed)) is not None:

@@ -13,7 +13,7 @@ from functools import cached_property
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeVar
 
-from model.accounts.rights import Right, Scope
+from model.accounts.rights import CLUSTER_RIGHTS, Right, Scope
 from model.errors import Forbidden, Hidden, NotFound, Refused
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ class Declaration:
         reads: it changes nothing, though its method is POST since an address could not contain what is asked.
         has_secret: its request or answer contains a secret that may not be stored, not even as a hash that can be
             guessed: an idempotency key has no effect on it.
+        of_account: it is about an account, and the function says to the call which. Any other that only reads, with a
+            right on the cluster, is permitted before it runs.
         completes: adds to an answer what is known only after the change, such as the run of a command; given the call,
             the answer and the query. A stored answer that is sent again is completed by it too.
     """
@@ -74,6 +76,7 @@ class Declaration:
     status: int = 200
     reads: bool = False
     has_secret: bool = False
+    of_account: bool = False
     completes: Completes | None = None
 
     @property
@@ -130,6 +133,8 @@ class Operation(Declaration, Generic[P, R]):
             ShoalError: see the function.
         """
         try:
+            if self.right in CLUSTER_RIGHTS and not self.changes and not self.of_account:
+                call.permit(None)
             answer = await self.run(call, *args, **kwargs)
         except Refused as error:
             if not isinstance(error, Forbidden | Hidden):

@@ -12,6 +12,5 @@ async def first_login(database: Database, by: str) -> str | None:
 
     `by` is the user of the operating system, for the audit.
     """
-    async with database.writing() as connection:
-        link = await make_first_admin(connection, Caller.of_system_user(by))
+    link = await database.write(make_first_admin, Caller.of_system_user(by))
     return None if link is None else f"/login?link={link.secret}"

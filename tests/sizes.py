@@ -20,6 +20,7 @@ PRODUCT = (
     *("shoal", "worker", "importers"),
 )
 GENERATED = {"ui/src/api/schema.d.ts", "docs/reference/openapi.json"}
+MAKES = {"Sql", "statement"}
 PARAMETERS_MAX = 6
 LINES_MAX = 70
 """Of a function of the page: as in ui/biome.json."""
@@ -121,9 +122,9 @@ def _verbs(trees: dict[Path, ast.Module]) -> int:
 
 
 def _texts(tree: ast.AST) -> Iterator[ast.expr]:
-    """The arguments of `Sql(...)`."""
+    """The arguments of `Sql(...)` and `statement(...)`."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Sql" and node.args:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MAKES and node.args:
             yield node.args[0]
 
 

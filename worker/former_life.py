@@ -41,8 +41,7 @@ async def last_given(database_url: str) -> LastGiven:
     """
     database = Database(database_url, application_name="shoal-starting", connections_max=1)
     try:
-        async with database.reading() as connection:
-            return await went_back.last_given(connection)
+        return await database.read(went_back.last_given)
     finally:
         await database.close()
 
@@ -75,8 +74,7 @@ async def why_back(
 
 async def tell_gone(database: Database, logged: Sequence[LogName]) -> None:
     """Log which attempts of the folder the restore took away that was since its last life."""
-    async with database.reading() as connection:
-        gone = await went_back.gone(connection, [each.task_instance_id for each in logged])
+    gone = await database.read(went_back.gone, [each.task_instance_id for each in logged])
     if gone:
         so = "they are not in the restored database, and their tasks may run again with the same key"
         log.warning("attempts_gone", count=len(gone), first=gone[:SHOWN_MAX], so=so)

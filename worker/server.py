@@ -247,8 +247,7 @@ class Worker:
 
     async def _compare(self, folder: WorkerFolder, life: Life, given: LastGiven) -> None:
         """Raises `WentBack` if the folder knows a later state of the database: it was restored."""
-        async with life.database.reading() as connection:
-            recorded = await cluster.registry(connection)
+        recorded = await life.database.read(cluster.registry)
         if recorded is None or life.began is None:
             return
         before = await in_thread(folder.former_life, recorded.mark)
@@ -285,10 +284,9 @@ class Worker:
             try:
                 began_s, groups = boottime_s(), self._settings.groups
                 walked, first = walks.are_due(began_s), 0 if walks.are_of_all(began_s) else mark.now
-                async with life.database.reading() as connection:
-                    waits = await task_claims.work_waits(
-                        connection, groups, life.me.epoch, walks=walked, first=first, runs=writer.running > 0
-                    )
+                waits = await life.database.read(
+                    task_claims.work_waits, groups, life.me.epoch, walks=walked, first=first, runs=writer.running > 0
+                )
                 if walked:
                     ended_s = boottime_s()
                     walks.took(ended_s - began_s, ended_s, of_all=not first)
@@ -314,8 +312,7 @@ class Worker:
         life.is_leaving = True
         try:
             await registry.unregister()
-            async with life.database.writing() as connection:
-                await nodes.set_leaving(connection, life.me)
+            await life.database.write(nodes.set_leaving, life.me)
         except ShoalError as error:
             log.warning("leave_not_recorded", error=str(error))
         writer.wake.set()  # its streams are not waited for

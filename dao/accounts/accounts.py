@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from dao.accounts.rows import Account
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import missing, statement
 from model.accounts.accounts import sent_name
 from model.errors import Changed, NotFound, Refused
 from model.ids import AccountId
@@ -25,27 +26,14 @@ class Credentials:
 # Of several that make the first account one at a time: the others then see its account.
 _ONE_AT_A_TIME = Sql("SELECT pg_advisory_xact_lock(hashtext('shoal first account'))")
 _NONE_YET = Sql("SELECT NOT EXISTS (SELECT FROM account)")
-_INSERT = Sql("""
-    INSERT INTO account (name, is_admin, password_hash) VALUES (:name, :is_admin, :password_hash)
-    ON CONFLICT (lower(name)) DO NOTHING
-    RETURNING id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at, issuer
-""")
 _BY_NAME = Sql("""
     SELECT id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at, issuer
     FROM account WHERE lower(name) = lower(:name)
-""")
-_BY_ID = Sql("""
-    SELECT id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at, issuer
-    FROM account WHERE id = :id
 """)
 _LOCK = Sql("SELECT FROM account WHERE id = :id FOR UPDATE")
 # Enabled only, so that nothing differs between a disabled account and none.
 _CREDENTIALS = Sql("""
     SELECT id, name, password_hash FROM account WHERE lower(name) = lower(:name) AND disabled_at IS NULL
-""")
-_PAGE = Sql("""
-    SELECT id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at, issuer
-    FROM account WHERE id > :after ORDER BY id LIMIT :limit
 """)
 _CHANGE = Sql("""
     UPDATE account SET
@@ -66,9 +54,6 @@ _LINK = Sql("""
     WHERE lower(name) = lower(:name) AND password_hash IS NULL AND NOT is_admin AND issuer IS DISTINCT FROM :issuer
     RETURNING id
 """)
-_REHASH = Sql("UPDATE account SET password_hash = :new WHERE id = :id AND password_hash = :old")
-# Locks them, so that of two that disable the last two admins one sees the other.
-_ADMINS = Sql("SELECT id FROM account WHERE is_admin AND disabled_at IS NULL ORDER BY id FOR UPDATE")
 
 
 async def none_yet(connection: AsyncConnection) -> bool:
@@ -77,13 +62,14 @@ async def none_yet(connection: AsyncConnection) -> bool:
     return bool((await connection.execute(_NONE_YET)).scalar_one())
 
 
+@missing('there is an account "{name}" already; choose another name', Refused)
+@statement("""
+    INSERT INTO account (name, is_admin, password_hash) VALUES (:name, :is_admin, :password_hash)
+    ON CONFLICT (lower(name)) DO NOTHING
+    RETURNING id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at, issuer
+""")
 async def insert(connection: AsyncConnection, name: str, is_admin: bool, password_hash: str | None = None) -> Account:
     """Add an account. Raises `Refused`: the name is taken, in upper or lower case."""
-    values = {"name": name, "is_admin": is_admin, "password_hash": password_hash}
-    row = (await connection.execute(_INSERT, values)).first()
-    if row is None:
-        raise Refused(f'there is an account "{name}" already; choose another name')
-    return Account(*row)
 
 
 async def exists(connection: AsyncConnection, name: str) -> bool:
@@ -99,12 +85,13 @@ async def by_name(connection: AsyncConnection, name: str) -> Account:
     return Account(*row)
 
 
+@missing("there is no account {account}; `shoal user list` shows those there are")
+@statement("""
+    SELECT id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at, issuer
+    FROM account WHERE id = :account
+""")
 async def by_id(connection: AsyncConnection, account: AccountId) -> Account:
     """Raises `NotFound`."""
-    row = (await connection.execute(_BY_ID, {"id": account})).first()
-    if row is None:
-        raise NotFound(f"there is no account {account}; `shoal user list` shows those there are")
-    return Account(*row)
 
 
 async def held(connection: AsyncConnection, account: AccountId) -> Account:
@@ -119,9 +106,12 @@ async def credentials(connection: AsyncConnection, name: str) -> Credentials | N
     return None if row is None else Credentials(*row)
 
 
+@statement("""
+    SELECT id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at, issuer
+    FROM account WHERE id > coalesce(CAST(:after AS bigint), 0) ORDER BY id LIMIT :limit
+""")
 async def page(connection: AsyncConnection, after: AccountId | None, limit: int) -> Sequence[Account]:
     """The `limit` accounts after this one, by id."""
-    return [Account(*row) for row in await connection.execute(_PAGE, {"after": after or 0, "limit": limit})]
 
 
 async def change(
@@ -159,11 +149,12 @@ async def link(connection: AsyncConnection, name: str, issuer: str, subject: str
     return None if found is None else AccountId(found)
 
 
+@statement("UPDATE account SET password_hash = :new WHERE id = :account AND password_hash = :old")
 async def rehash(connection: AsyncConnection, account: AccountId, old: str, new: str) -> None:
     """Replace the hash of the same password; nothing happens if the password has been changed meanwhile."""
-    await connection.execute(_REHASH, {"id": account, "old": old, "new": new})
 
 
+# Locks them, so that of two that disable the last two admins one sees the other.
+@statement("SELECT id FROM account WHERE is_admin AND disabled_at IS NULL ORDER BY id FOR UPDATE")
 async def admins_held(connection: AsyncConnection) -> set[AccountId]:
     """The enabled admins; they stay so until the transaction ends."""
-    return set((await connection.execute(_ADMINS)).scalars())

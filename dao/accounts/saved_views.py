@@ -10,7 +10,7 @@ from typing import Any
 from dao.accounts.rows import SavedView
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
-from model.errors import NotFound
+from dao.postgres.statements import missing, statement
 
 Filters = Mapping[str, Any]
 """Names of filters and their values."""
@@ -24,24 +24,6 @@ class Holder:
     project: str | None
 
 
-# Two parts, so that each walks its own index: the views of other people are not read.
-_PAGE = Sql("""
-    SELECT * FROM (
-        SELECT id, person, project, list, name, query, revision, created_by, created_at, updated_at
-        FROM saved_view                                                         -- index: saved_view_own
-        WHERE person = :person AND project IS NULL AND list = coalesce(CAST(:list AS text), list)
-        UNION ALL
-        SELECT id, person, project, list, name, query, revision, created_by, created_at, updated_at
-        FROM saved_view                                                         -- index: saved_view_shared
-        WHERE project IS NOT NULL AND list = coalesce(CAST(:list AS text), list)
-          AND (CAST(:visible AS text[]) IS NULL OR project = ANY(CAST(:visible AS text[])))
-    ) AS seen
-    WHERE id > :after ORDER BY id LIMIT :limit
-""")
-_FIND = Sql("""
-    SELECT id, person, project, list, name, query, revision, created_by, created_at, updated_at
-    FROM saved_view WHERE id = :id
-""")
 _LOCK_ROW = Sql("SELECT FROM saved_view WHERE id = :id FOR UPDATE")
 _COUNT_OWN = Sql("SELECT count(*) FROM saved_view WHERE person = :person AND project IS NULL")
 _COUNT_SHARED = Sql("SELECT count(*) FROM saved_view WHERE project = :project")
@@ -61,11 +43,24 @@ _UPDATE = Sql("""
                OR other.project IS NULL AND saved_view.project IS NULL AND other.person = saved_view.person))
     RETURNING id, person, project, list, name, query, revision, created_by, created_at, updated_at
 """)
-_DELETE = Sql("DELETE FROM saved_view WHERE id = :id")
 # One change at a time for each person and project: two at once could exceed the limit, or make two views of one name.
 _LOCK = Sql("SELECT pg_advisory_xact_lock(hashtextextended(:of, 10))")
 
 
+# Two parts, so that each walks its own index: the views of other people are not read.
+@statement("""
+    SELECT * FROM (
+        SELECT id, person, project, list, name, query, revision, created_by, created_at, updated_at
+        FROM saved_view                                                         -- index: saved_view_own
+        WHERE person = :person AND project IS NULL AND list = coalesce(CAST(:of_list AS text), list)
+        UNION ALL
+        SELECT id, person, project, list, name, query, revision, created_by, created_at, updated_at
+        FROM saved_view                                                         -- index: saved_view_shared
+        WHERE project IS NOT NULL AND list = coalesce(CAST(:of_list AS text), list)
+          AND (CAST(:visible AS text[]) IS NULL OR project = ANY(CAST(:visible AS text[])))
+    ) AS seen
+    WHERE id > :after ORDER BY id LIMIT :limit
+""")
 async def page(
     connection: AsyncConnection,
     person: str,
@@ -82,17 +77,15 @@ async def page(
         of_list: only views of this list.
         visible: only those shared with these projects; None = with any.
     """
-    values = {"person": person, "after": after, "limit": limit, "list": of_list}
-    rows = await connection.execute(_PAGE, {**values, "visible": None if visible is None else list(visible)})
-    return [SavedView(*row) for row in rows.all()]
 
 
+@missing("there is no saved view {id_}")
+@statement("""
+    SELECT id, person, project, list, name, query, revision, created_by, created_at, updated_at
+    FROM saved_view WHERE id = :id_
+""")
 async def find(connection: AsyncConnection, id_: int) -> SavedView:
     """A view. Raises `NotFound`."""
-    row = (await connection.execute(_FIND, {"id": id_})).first()
-    if row is None:
-        raise NotFound(f"there is no saved view {id_}")
-    return SavedView(*row)
 
 
 async def hold(connection: AsyncConnection, id_: int) -> SavedView:
@@ -124,8 +117,8 @@ async def update(connection: AsyncConnection, view: SavedView, name: str, query:
     return None if row is None else SavedView(*row)
 
 
-async def delete(connection: AsyncConnection, id_: int) -> None:
-    await connection.execute(_DELETE, {"id": id_})
+@statement("DELETE FROM saved_view WHERE id = :id_")
+async def delete(connection: AsyncConnection, id_: int) -> None: ...
 
 
 async def _lock(connection: AsyncConnection, of: Holder) -> None:

@@ -9,6 +9,7 @@ from datetime import timedelta
 from dao.accounts.rows import SessionRow
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.accounts.rights import Role
 from model.ids import AccountId, LoginSessionId
 
@@ -58,17 +59,6 @@ _FIND = Sql("""
            AS roles
     FROM found
 """)
-_OF_ACCOUNT = Sql("""
-    SELECT id, created_at, expires_at, last_seen_at, address, user_agent FROM login_session
-    WHERE account_id = :account AND expires_at > clock_timestamp() AND last_seen_at > clock_timestamp() - :idle
-    ORDER BY last_seen_at DESC, id DESC
-""")
-_IS_YOUNGER = Sql("""
-    SELECT created_at BETWEEN clock_timestamp() - CAST(:age AS interval) AND clock_timestamp()
-    FROM login_session WHERE id = :id
-""")
-_END = Sql("DELETE FROM login_session WHERE id = :id AND account_id = :account RETURNING id")
-_END_ALL = Sql("DELETE FROM login_session WHERE account_id = :account AND id <> :but RETURNING id")
 
 
 async def insert(
@@ -95,21 +85,27 @@ async def find(connection: AsyncConnection, secret_hash: bytes) -> FoundSession 
     return FoundSession(row.id, row.csrf_hash, row.account_id, row.name, row.is_admin, roles)
 
 
+@statement("""
+    SELECT id, created_at, expires_at, last_seen_at, address, user_agent FROM login_session
+    WHERE account_id = :account AND expires_at > clock_timestamp() AND last_seen_at > clock_timestamp() - :IDLE_MAX
+    ORDER BY last_seen_at DESC, id DESC
+""")
 async def of_account(connection: AsyncConnection, account: AccountId) -> Sequence[SessionRow]:
     """The sessions of an account that live, the last used first."""
-    rows = await connection.execute(_OF_ACCOUNT, {"account": account, "idle": IDLE_MAX})
-    return [SessionRow(*row) for row in rows.all()]
 
 
-async def is_younger(connection: AsyncConnection, session: LoginSessionId, age: timedelta) -> bool:
-    return bool((await connection.execute(_IS_YOUNGER, {"id": session, "age": age})).scalar())
+@statement("""
+    SELECT created_at BETWEEN clock_timestamp() - CAST(:age AS interval) AND clock_timestamp()
+    FROM login_session WHERE id = :session
+""")
+async def is_younger(connection: AsyncConnection, session: LoginSessionId, age: timedelta) -> bool: ...
 
 
+@statement("DELETE FROM login_session WHERE id = :session AND account_id = :account")
 async def end(connection: AsyncConnection, account: AccountId, session: LoginSessionId) -> bool:
     """End a session of this account; whether it had it."""
-    return (await connection.execute(_END, {"account": account, "id": session})).first() is not None
 
 
+@statement("DELETE FROM login_session WHERE account_id = :account AND id IS DISTINCT FROM CAST(:but AS bigint)")
 async def end_all(connection: AsyncConnection, account: AccountId, but: LoginSessionId | None = None) -> int:
     """End the sessions of an account, all or all but one. Returns how many."""
-    return len((await connection.execute(_END_ALL, {"account": account, "but": but or 0})).all())

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from dao.accounts.rows import TokenRow
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.rows import Row
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.accounts.rights import Role, Scope
 from model.accounts.tokens import TokensEnd
 from model.errors import Refused, Unauthenticated
@@ -81,16 +81,6 @@ _FIND = Sql("""
            AS roles
     FROM found
 """)
-_OF_ACCOUNT = Sql("""
-    SELECT id, name, scopes, projects, by_session, created_at, expires_at, last_used_at, last_used_from, revoked_at
-    FROM token WHERE account_id = :account AND id < :before
-    ORDER BY id DESC LIMIT :limit
-""")
-_REVOKE = Sql("""
-    UPDATE token SET revoked_at = clock_timestamp()
-    WHERE id = :id AND account_id = :account AND revoked_at IS NULL
-    RETURNING id, name, scopes, projects, by_session, created_at, expires_at, last_used_at, last_used_from, revoked_at
-""")
 _BY_SESSION = Sql("SELECT by_session FROM token WHERE id = :id AND revoked_at IS NULL")
 _REVOKE_ALL = Sql("""
     UPDATE token SET revoked_at = clock_timestamp()
@@ -107,7 +97,7 @@ async def insert(connection: AsyncConnection, account: AccountId, new: NewToken)
     row = (await connection.execute(_INSERT, values)).first()
     if row is None:
         raise Refused(f'there is a token "{new.name[:100]}" already; revoke it, or choose another name')
-    return _token(row)
+    return TokenRow(row[0], row[1], tuple(row[2]), None if row[3] is None else tuple(row[3]), *row[4:])
 
 
 async def find(connection: AsyncConnection, wanted: Mapping[bytes, str]) -> dict[bytes, FoundToken]:
@@ -119,18 +109,24 @@ async def find(connection: AsyncConnection, wanted: Mapping[bytes, str]) -> dict
     return {bytes(row.secret_hash): _found(row) for row in await connection.execute(_FIND, values)}
 
 
+@statement("""
+    SELECT id, name, scopes, projects, by_session, created_at, expires_at, last_used_at, last_used_from, revoked_at
+    FROM token WHERE account_id = :account AND id < coalesce(CAST(:before AS bigint), 9223372036854775807)
+    ORDER BY id DESC LIMIT :limit
+""")
 async def of_account(
     connection: AsyncConnection, account: AccountId, limit: int, before: TokenId | None = None
 ) -> Sequence[TokenRow]:
     """The last `limit` tokens of an account, or those before one of them, newest first, with those that ended."""
-    values = {"account": account, "limit": limit, "before": before or 2**63 - 1}
-    return [_token(row) for row in await connection.execute(_OF_ACCOUNT, values)]
 
 
+@statement("""
+    UPDATE token SET revoked_at = clock_timestamp()
+    WHERE id = :token AND account_id = :account AND revoked_at IS NULL
+    RETURNING id, name, scopes, projects, by_session, created_at, expires_at, last_used_at, last_used_from, revoked_at
+""")
 async def revoke(connection: AsyncConnection, account: AccountId, token: TokenId) -> TokenRow | None:
     """Revoke a token of this account; None if it has no such token that is not revoked."""
-    row = (await connection.execute(_REVOKE, {"account": account, "id": token})).first()
-    return None if row is None else _token(row)
 
 
 async def is_by_session(connection: AsyncConnection, token: TokenId) -> bool:
@@ -155,8 +151,3 @@ def _found(row: Row) -> FoundToken:
     projects = None if row.projects is None else frozenset(row.projects)
     roles = {project: Role(role) for project, role in (row.roles or {}).items()}
     return FoundToken(row.id, row.account_id, row.name, row.is_admin, scopes, projects, roles)
-
-
-def _token(row: Sequence[Any]) -> TokenRow:
-    id_, name, scopes, projects, *others = row
-    return TokenRow(id_, name, tuple(scopes), None if projects is None else tuple(projects), *others)

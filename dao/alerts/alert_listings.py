@@ -9,7 +9,7 @@ from typing import Any
 from dao.alerts.rows import AlertRow, Delivery
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql, filtered
-from model.errors import NotFound
+from dao.postgres.statements import missing, statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,6 @@ _RESULTS: Mapping[str, str] = {
     "NOBODY": "a.state = 'NOBODY'",
     "SILENCED": "a.state = 'SILENCED'",
 }
-_ONE = Sql("""
-    SELECT a.id, a.created_at, a.kind, a.severity, a.project, a.workflow, a.workflow_instance_id, a.task_instance_id,
-           a.alert_group, a.subject, a.state, a.state_reason, a.facts
-    FROM alert a WHERE a.id = :id
-""")
 _DELIVERIES = Sql("""
     SELECT d.alert_id, c.name, d.state, d.tries,
            CASE WHEN d.state = 'WAIT' AND d.tries > 0 THEN d.next_try_at END, d.last_error, d.sent_at, d.grouped_with
@@ -98,12 +93,14 @@ async def page(connection: AsyncConnection, wanted: AlertFilter, limit: int, bef
     return [AlertRow(*row) for row in await connection.execute(filtered(_PAGE, condition, values))]
 
 
+@missing("there is no alert {id_}; `shoal alert list` lists those there are")
+@statement("""
+    SELECT a.id, a.created_at, a.kind, a.severity, a.project, a.workflow, a.workflow_instance_id, a.task_instance_id,
+           a.alert_group, a.subject, a.state, a.state_reason, a.facts
+    FROM alert a WHERE a.id = :id_
+""")
 async def find(connection: AsyncConnection, id_: int) -> tuple[AlertRow, Mapping[str, Any]]:
     """An alert, and its facts. Raises `NotFound`."""
-    row = (await connection.execute(_ONE, {"id": id_})).first()
-    if row is None:
-        raise NotFound(f"there is no alert {id_}; `shoal alert list` lists those there are")
-    return AlertRow(*row[:-1]), row[-1]
 
 
 async def deliveries(connection: AsyncConnection, alerts: Sequence[int]) -> dict[int, list[Delivery]]:

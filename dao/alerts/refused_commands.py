@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dao.postgres.database import FencedTransaction
-from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.ids import CommandId
 
 
@@ -25,7 +25,7 @@ class RefusedCommands:
 
 
 # Those who want to hear of failures of a run hear that it was not even begun. A group's name may be anything here.
-_TAKE = Sql("""
+@statement("""
     WITH new AS (
         SELECT command_id FROM error_command WHERE NOT is_alerted             -- index: error_command_alert
         ORDER BY command_id LIMIT :limit FOR UPDATE SKIP LOCKED
@@ -50,8 +50,5 @@ _TAKE = Sql("""
     SELECT project, name, alert_group, count(*)::integer, min(command_id), (array_agg(reason ORDER BY command_id))[1]
     FROM addressed GROUP BY project, name, alert_group ORDER BY min(command_id)
 """)
-
-
 async def take(connection: FencedTransaction, limit: int) -> list[RefusedCommands]:
     """Take up to `limit` refused commands, in order: they are not taken again."""
-    return [RefusedCommands(*row) for row in await connection.execute(_TAKE, {"limit": limit})]

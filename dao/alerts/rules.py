@@ -12,7 +12,8 @@ from datetime import datetime
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
+from model.alerts.rule_ends import RunEnd
 from model.ids import WorkflowCode, WorkflowInstanceId
 
 
@@ -27,22 +28,6 @@ class StoredRule:
     problem: str | None
     version: int
     updated_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class EndedRun:
-    """The end of a run, SUCCESS or FAILURE. `workflow` is None if the workflow no longer exists."""
-
-    run: int
-    workflow_code: WorkflowCode
-    project: str | None
-    workflow: str | None
-    state: str
-    took_s: float | None
-    ended_mark: str
-    running_mark: str
-    reason: str | None
-    is_child: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +62,29 @@ class Expected:
     succeeded: bool
 
 
-_NOTE = Sql("""
+@statement("SELECT clock_timestamp()")
+async def now(connection: AsyncConnection) -> datetime:
+    """The database's time, aware."""
+
+
+@statement("""
+    SELECT id, project, name, text, problem, version,
+           least(greatest(updated_at, '0100-01-01 00:00Z'), '9900-01-01 00:00Z')   -- Python has no others
+    FROM alert_rule WHERE enabled ORDER BY id
+""")
+async def enabled(connection: AsyncConnection) -> list[StoredRule]: ...
+
+
+# Only of the rule as it was read: a person may have changed it meanwhile.
+@statement("""
+    UPDATE alert_rule SET problem = :problem
+    WHERE id = :rule.id AND updated_at = :rule.updated_at AND problem IS DISTINCT FROM :problem
+""")
+async def set_problem(connection: FencedTransaction, rule: StoredRule, problem: str | None) -> None:
+    """Record why a rule raises nothing; None = it works."""
+
+
+@statement("""
     INSERT INTO run_end (workflow_instance_id, workflow_code, state, running_since, ended_at, reason, is_child)
     SELECT i.id, i.workflow_code, i.state, coalesce(i.running_since, i.started_at), i.ended_at, left(i.reason, 1000),
            i.parent_instance_id IS NOT NULL
@@ -86,29 +93,17 @@ _NOTE = Sql("""
       AND EXISTS (SELECT FROM alert_rule r WHERE r.project = d.project AND r.enabled)
     ORDER BY i.ended_at, i.id
 """)
-_NOW = Sql("SELECT clock_timestamp()")
-_ENABLED = Sql("""
-    SELECT id, project, name, text, problem, version,
-           least(greatest(updated_at, '0100-01-01 00:00Z'), '9900-01-01 00:00Z')   -- Python has no others
-    FROM alert_rule WHERE enabled ORDER BY id
-""")
-_NAMED = Sql("""
-    SELECT d.project, d.name, d.code
-    FROM unnest(CAST(:projects AS text[]), CAST(:names AS text[])) AS n (project, name)
-    JOIN workflow_definition d ON d.project = n.project AND d.name = n.name   -- index: workflow_definition_name
-""")
-# Only of the rule as it was read: a person may have changed it meanwhile.
-_SET_PROBLEM = Sql("""
-    UPDATE alert_rule SET problem = :problem
-    WHERE id = :id AND updated_at = :updated_at AND problem IS DISTINCT FROM :problem
-""")
-_CONSUME = Sql("""
+async def note_ends(connection: FencedTransaction, ids: Sequence[WorkflowInstanceId]) -> None:
+    """Note the ends of these runs, which have just ended, for the rules of their projects."""
+
+
+@statement("""
     WITH taken AS (
         DELETE FROM run_end WHERE id = ANY(ARRAY(
             SELECT id FROM run_end ORDER BY id LIMIT :limit FOR UPDATE SKIP LOCKED))   -- index: run_end_pkey
         RETURNING *
     )
-    SELECT t.workflow_instance_id, t.workflow_code, d.project, d.name, t.state,
+    SELECT t.workflow_instance_id, t.workflow_code, d.project, coalesce(d.name, ''), t.state,
            CASE WHEN isfinite(t.running_since) AND isfinite(t.ended_at)
                 THEN extract(epoch FROM t.ended_at - t.running_since)::float8 END,
            CASE WHEN t.ended_at IS NULL THEN '' ELSE extract(epoch FROM t.ended_at)::text END,
@@ -117,25 +112,39 @@ _CONSUME = Sql("""
     FROM taken t LEFT JOIN workflow_definition d ON d.code = t.workflow_code
     ORDER BY t.id
 """)
-_FAILURES = Sql("""
+async def consume_ends(connection: FencedTransaction, limit: int) -> list[RunEnd]:
+    """Take up to `limit` ends of runs, in order: no rule is applied to them again."""
+
+
+@statement("""
     SELECT rule_id, workflow_code, failures FROM alert_rule_state
     WHERE rule_id = ANY(CAST(:rules AS bigint[])) AND workflow_code = ANY(CAST(:workflows AS bigint[]))
 """)
+async def failures(
+    connection: AsyncConnection, rules: Collection[int], workflows: Collection[WorkflowCode]
+) -> dict[tuple[int, WorkflowCode], int]:
+    """How many runs of these workflows have failed in a row, by rule; 0 is missing."""
+
+
 # A rule may have been deleted meanwhile.
-_SET_FAILURES = Sql("""
+@statement("""
     INSERT INTO alert_rule_state (rule_id, workflow_code, failures)
     SELECT n.rule_id, n.workflow_code, n.failures
-    FROM unnest(CAST(:rules AS bigint[]), CAST(:workflows AS bigint[]), CAST(:failures AS integer[]))
+    FROM unnest(CAST(:counts.0 AS bigint[]), CAST(:counts.1 AS bigint[]), CAST(:counts.values AS integer[]))
          AS n (rule_id, workflow_code, failures)
     JOIN alert_rule r ON r.id = n.rule_id
     ORDER BY n.rule_id, n.workflow_code
     ON CONFLICT (rule_id, workflow_code) DO UPDATE SET failures = excluded.failures
 """)
+async def set_failures(connection: FencedTransaction, counts: Mapping[tuple[int, WorkflowCode], int]) -> None:
+    """Store how many runs have failed in a row."""
+
+
 # The state is said as the index says it. What has its alert is left out, so that the limit is of those that have none.
-_LONG = Sql("""
+@statement("""
     SELECT r.rule_id, i.id, d.project, d.name, extract(epoch FROM coalesce(i.running_since, i.started_at))::text
-    FROM unnest(CAST(:rules AS bigint[]), CAST(:projects AS text[]), CAST(:workflows AS bigint[]),
-                CAST(:than_s AS float8[])) AS r (rule_id, project, workflow_code, than_s)
+    FROM unnest(CAST(:rules.id AS bigint[]), CAST(:rules.project AS text[]), CAST(:rules.workflow_code AS bigint[]),
+                CAST(:rules.than_s AS float8[])) AS r (rule_id, project, workflow_code, than_s)
     JOIN workflow_definition d ON d.project = r.project AND d.code = coalesce(r.workflow_code, d.code)
                               AND NOT d.is_trial
     CROSS JOIN LATERAL (
@@ -151,24 +160,36 @@ _LONG = Sql("""
                                        extract(epoch FROM coalesce(i.running_since, i.started_at)))) IS NULL
     LIMIT :limit
 """)
-_DEADLINES = Sql("""
+async def long_runs(connection: AsyncConnection, rules: Sequence[LongRule], limit: int) -> list[LongRun]:
+    """Up to `limit` runs that take longer than these rules allow, and have no alert of it yet."""
+
+
+@statement("""
     SELECT rule_id, workflow_code, least(greatest(deadline, '0100-01-01 00:00Z'), '9900-01-01 00:00Z')
     FROM alert_rule_state WHERE rule_id = ANY(CAST(:rules AS bigint[])) AND deadline IS NOT NULL
 """)
-_SET_DEADLINES = Sql("""
+async def deadlines(connection: AsyncConnection, rules: Collection[int]) -> dict[tuple[int, WorkflowCode], datetime]:
+    """The last times of the day for which these rules were checked."""
+
+
+@statement("""
     INSERT INTO alert_rule_state (rule_id, workflow_code, deadline)
     SELECT n.rule_id, n.workflow_code, n.deadline
-    FROM unnest(CAST(:rules AS bigint[]), CAST(:workflows AS bigint[]), CAST(:deadlines AS timestamptz[]))
+    FROM unnest(CAST(:of.rule_id AS bigint[]), CAST(:of.workflow_code AS bigint[]), CAST(:of.deadline AS timestamptz[]))
          AS n (rule_id, workflow_code, deadline)
     JOIN alert_rule r ON r.id = n.rule_id
     ORDER BY n.rule_id, n.workflow_code
     ON CONFLICT (rule_id, workflow_code) DO UPDATE SET deadline = excluded.deadline
 """)
+async def set_deadlines(connection: FencedTransaction, of: Sequence[Expected]) -> None:
+    """Store for which times of the day rules were checked."""
+
+
 # A run that is run again ended before: what it was then is in its row.
-_MET = Sql("""
+@statement("""
     SELECT e.rule_id
-    FROM unnest(CAST(:rules AS bigint[]), CAST(:workflows AS bigint[]), CAST(:since AS timestamptz[]),
-                CAST(:deadlines AS timestamptz[]), CAST(:succeeded AS boolean[]))
+    FROM unnest(CAST(:of.rule_id AS bigint[]), CAST(:of.workflow_code AS bigint[]), CAST(:of.since AS timestamptz[]),
+                CAST(:of.deadline AS timestamptz[]), CAST(:of.succeeded AS boolean[]))
          AS e (rule_id, workflow_code, since, deadline, succeeded)
     WHERE EXISTS (
         SELECT FROM workflow_instance i                                       -- index: workflow_instance_ended
@@ -182,95 +203,6 @@ _MET = Sql("""
           AND CASE WHEN e.succeeded THEN i.succeeded_before BETWEEN e.since AND e.deadline AND i.scope IS NULL
                    ELSE i.ended_before <= e.deadline END)
 """)
-
-
-async def now(connection: AsyncConnection) -> datetime:
-    """The database's time, aware."""
-    return (await connection.execute(_NOW)).scalar_one()  # type: ignore[no-any-return]
-
-
-async def enabled(connection: AsyncConnection) -> list[StoredRule]:
-    return [StoredRule(*row) for row in await connection.execute(_ENABLED)]
-
-
-async def codes_of(
-    connection: AsyncConnection, names: Collection[tuple[str, str]]
-) -> dict[tuple[str, str], WorkflowCode]:
-    """The codes of workflows by project and name; those that do not exist are missing."""
-    values = {"projects": [project for project, _ in names], "names": [name for _, name in names]}
-    return {(project, name): WorkflowCode(code) for project, name, code in await connection.execute(_NAMED, values)}
-
-
-async def set_problem(connection: FencedTransaction, rule: StoredRule, problem: str | None) -> None:
-    """Record why a rule raises nothing; None = it works."""
-    values = {"id": rule.id, "updated_at": rule.updated_at, "problem": problem}
-    await connection.execute(_SET_PROBLEM, values)
-
-
-async def note_ends(connection: FencedTransaction, ids: Sequence[WorkflowInstanceId]) -> None:
-    """Note the ends of these runs, which have just ended, for the rules of their projects."""
-    await connection.execute(_NOTE, {"ids": list(ids)})
-
-
-async def consume_ends(connection: FencedTransaction, limit: int) -> list[EndedRun]:
-    """Take up to `limit` ends of runs, in order: no rule is applied to them again."""
-    return [EndedRun(*row) for row in await connection.execute(_CONSUME, {"limit": limit})]
-
-
-async def failures(
-    connection: AsyncConnection, rules: Collection[int], workflows: Collection[WorkflowCode]
-) -> dict[tuple[int, WorkflowCode], int]:
-    """How many runs of these workflows have failed in a row, by rule; 0 is missing."""
-    rows = (await connection.execute(_FAILURES, {"rules": list(rules), "workflows": list(workflows)})).all()
-    return {(rule, WorkflowCode(workflow)): count for rule, workflow, count in rows}
-
-
-async def set_failures(connection: FencedTransaction, counts: Mapping[tuple[int, WorkflowCode], int]) -> None:
-    """Store how many runs have failed in a row."""
-    values = {
-        "rules": [rule for rule, _ in counts],
-        "workflows": [workflow for _, workflow in counts],
-        "failures": list(counts.values()),
-    }
-    await connection.execute(_SET_FAILURES, values)
-
-
-async def long_runs(connection: AsyncConnection, rules: Sequence[LongRule], limit: int) -> list[LongRun]:
-    """Up to `limit` runs that take longer than these rules allow, and have no alert of it yet."""
-    values = {
-        "rules": [each.id for each in rules],
-        "projects": [each.project for each in rules],
-        "workflows": [each.workflow_code for each in rules],
-        "than_s": [float(each.than_s) for each in rules],
-        "limit": limit,
-    }
-    return [LongRun(*row) for row in await connection.execute(_LONG, values)]
-
-
-async def deadlines(connection: AsyncConnection, rules: Collection[int]) -> dict[tuple[int, WorkflowCode], datetime]:
-    """The last times of the day for which these rules were checked."""
-    rows = (await connection.execute(_DEADLINES, {"rules": list(rules)})).all()
-    return {(rule, WorkflowCode(workflow)): deadline for rule, workflow, deadline in rows}
-
-
-async def set_deadlines(connection: FencedTransaction, checked: Sequence[Expected]) -> None:
-    """Store for which times of the day rules were checked."""
-    values = {
-        "rules": [each.rule_id for each in checked],
-        "workflows": [each.workflow_code for each in checked],
-        "deadlines": [each.deadline for each in checked],
-    }
-    await connection.execute(_SET_DEADLINES, values)
-
-
-async def met(connection: AsyncConnection, expected: Sequence[Expected]) -> set[int]:
+async def met(connection: AsyncConnection, of: Sequence[Expected]) -> set[int]:
     """Of which of these rules a run ended in time. Dry runs and backfills do not count, nor, where one is to succeed,
     do runs of some tasks only."""
-    values = {
-        "rules": [each.rule_id for each in expected],
-        "workflows": [each.workflow_code for each in expected],
-        "since": [each.since for each in expected],
-        "deadlines": [each.deadline for each in expected],
-        "succeeded": [each.succeeded for each in expected],
-    }
-    return {rule for (rule,) in await connection.execute(_MET, values)}

@@ -8,20 +8,10 @@ from dao.alerts.rows import SavedRule
 from dao.postgres.notify import ALERT_CHANGED, notify
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import missing, statement
 from model.errors import NotFound
 
-_PAGE = Sql("""
-    SELECT id, project, name, text, enabled, problem, version, updated_at, updated_by FROM alert_rule
-    WHERE (:has_all OR project = ANY(CAST(:visible AS text[])))
-      AND (CAST(:project AS text) IS NULL OR project = :project)
-      AND (CAST(:after_project AS text) IS NULL OR (project, name) > (:after_project, :after_name))
-    ORDER BY project, name LIMIT :limit
-""")
 _LOCK = Sql("SELECT FROM alert_rule WHERE project = :project AND name = :name FOR UPDATE")
-_FIND = Sql("""
-    SELECT id, project, name, text, enabled, problem, version, updated_at, updated_by FROM alert_rule
-    WHERE project = :project AND name = :name
-""")
 _PUT = Sql("""
     INSERT INTO alert_rule AS r (project, name, text, enabled, updated_by)
     VALUES (:project, :name, :text, :enabled, :by)
@@ -32,6 +22,13 @@ _PUT = Sql("""
 _DELETE = Sql("DELETE FROM alert_rule WHERE id = :id")
 
 
+@statement("""
+    SELECT id, project, name, text, enabled, problem, version, updated_at, updated_by FROM alert_rule
+    WHERE (CAST(:visible AS text[]) IS NULL OR project = ANY(CAST(:visible AS text[])))
+      AND (CAST(:project AS text) IS NULL OR project = :project)
+      AND (CAST(:after.0 AS text) IS NULL OR (project, name) > (:after.0, :after.1))
+    ORDER BY project, name LIMIT :limit
+""")
 async def page(
     connection: AsyncConnection,
     visible: Collection[str] | None,
@@ -41,15 +38,6 @@ async def page(
     after: tuple[str, str] | None = None,
 ) -> list[SavedRule]:
     """Up to `limit` rules of these projects (None = all), by project and name, after this one."""
-    values = {
-        "has_all": visible is None,
-        "visible": list(visible or ()),
-        "limit": limit,
-        "project": project,
-        "after_project": after[0] if after else None,
-        "after_name": after[1] if after else None,
-    }
-    return [SavedRule(*row) for row in await connection.execute(_PAGE, values)]
 
 
 async def hold(connection: AsyncConnection, project: str, name: str) -> SavedRule | None:
@@ -58,12 +46,19 @@ async def hold(connection: AsyncConnection, project: str, name: str) -> SavedRul
     return await find(connection, project, name) if locked else None
 
 
+def not_found(project: str, name: str) -> NotFound:
+    return NotFound(
+        f'project "{project}" has no alert rule "{name[:200]}"; `shoal alert rule list` lists those there are'
+    )
+
+
+@missing(not_found)
+@statement("""
+    SELECT id, project, name, text, enabled, problem, version, updated_at, updated_by FROM alert_rule
+    WHERE project = :project AND name = :name
+""")
 async def find(connection: AsyncConnection, project: str, name: str) -> SavedRule:
     """One of them. Raises `NotFound`."""
-    row = (await connection.execute(_FIND, {"project": project, "name": name})).first()
-    if row is None:
-        raise not_found(project, name)
-    return SavedRule(*row)
 
 
 async def put(connection: AsyncConnection, project: str, name: str, words: str, by: str, *, enabled: bool) -> SavedRule:
@@ -76,9 +71,3 @@ async def put(connection: AsyncConnection, project: str, name: str, words: str, 
 async def delete(connection: AsyncConnection, rule: SavedRule) -> None:
     await connection.execute(_DELETE, {"id": rule.id})
     await notify(connection, ALERT_CHANGED)
-
-
-def not_found(project: str, name: str) -> NotFound:
-    return NotFound(
-        f'project "{project}" has no alert rule "{name[:200]}"; `shoal alert rule list` lists those there are'
-    )

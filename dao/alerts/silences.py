@@ -10,7 +10,7 @@ from dao.alerts.rows import Silence
 from dao.postgres.notify import ALERT_CHANGED, notify
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
-from model.errors import NotFound
+from dao.postgres.statements import missing, statement
 
 
 @dataclass(frozen=True)
@@ -26,17 +26,6 @@ class NewSilence:
     reason: str
 
 
-# All that are not over, and of the others the newest; a long list of old ones is of no use to anybody.
-_LIST = Sql("""
-    SELECT id, starts_at, ends_at, project, workflow, kind, reason, created_at, created_by FROM alert_silence
-    WHERE (:has_all OR project IS NULL OR project = ANY(CAST(:visible AS text[])))
-      AND (:has_past OR ends_at > clock_timestamp())
-    ORDER BY id DESC LIMIT :limit
-""")
-_FIND = Sql("""
-    SELECT id, starts_at, ends_at, project, workflow, kind, reason, created_at, created_by
-    FROM alert_silence WHERE id = :id
-""")
 _INSERT = Sql("""
     INSERT INTO alert_silence (starts_at, ends_at, project, workflow, kind, reason, created_by)
     SELECT s.starts_at, coalesce(:ends_at, s.starts_at + make_interval(secs => :lasts_s)), :project, :workflow, :kind,
@@ -52,20 +41,26 @@ _END = Sql("""
 """)
 
 
+# All that are not over, and of the others the newest; a long list of old ones is of no use to anybody.
+@statement("""
+    SELECT id, starts_at, ends_at, project, workflow, kind, reason, created_at, created_by FROM alert_silence
+    WHERE (CAST(:visible AS text[]) IS NULL OR project IS NULL OR project = ANY(CAST(:visible AS text[])))
+      AND (:has_past OR ends_at > clock_timestamp())
+    ORDER BY id DESC LIMIT :limit
+""")
 async def some(
     connection: AsyncConnection, visible: Collection[str] | None, limit: int, *, has_past: bool
 ) -> list[Silence]:
     """Up to `limit` silences, newest first: those of these projects (None = all) and of the whole cluster."""
-    values = {"has_all": visible is None, "visible": list(visible or ()), "has_past": has_past, "limit": limit}
-    return [Silence(*row) for row in await connection.execute(_LIST, values)]
 
 
+@missing("there is no silence {id_}; `shoal alert silence list` lists those there are")
+@statement("""
+    SELECT id, starts_at, ends_at, project, workflow, kind, reason, created_at, created_by
+    FROM alert_silence WHERE id = :id_
+""")
 async def find(connection: AsyncConnection, id_: int) -> Silence:
     """One of them. Raises `NotFound`."""
-    row = (await connection.execute(_FIND, {"id": id_})).first()
-    if row is None:
-        raise NotFound(f"there is no silence {id_}; `shoal alert silence list` lists those there are")
-    return Silence(*row)
 
 
 async def insert(connection: AsyncConnection, new: NewSilence, by: str) -> Silence:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dao.checks.table_checks import Check, finding
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.ids import WorkflowInstanceId
 
 RECENT = 10_000
@@ -41,15 +41,6 @@ _RULES = finding("""
     SELECT format('rule "%s" of project "%s": %s', name, project, problem) AS what
     FROM alert_rule WHERE enabled AND problem IS NOT NULL ORDER BY project, name
 """)
-_OF_RUN = Sql("""
-    SELECT DISTINCT a.alert_group, EXISTS (SELECT FROM alert_group g WHERE g.name = a.alert_group)
-    FROM alert a                                                                             -- index: alert_run
-    WHERE a.workflow_instance_id = :run
-      AND a.state IN ('WAIT', 'NOBODY') AND NOT EXISTS (
-          SELECT FROM alert_group g JOIN alert_group_channel m ON m.group_id = g.id
-          JOIN alert_channel c ON c.id = m.channel_id AND c.enabled WHERE g.name = a.alert_group)
-    ORDER BY 1
-""")
 
 ALERT_CHECKS = (
     Check(
@@ -83,6 +74,14 @@ class Unheard:
     exists: bool
 
 
+@statement("""
+    SELECT DISTINCT a.alert_group, EXISTS (SELECT FROM alert_group g WHERE g.name = a.alert_group)
+    FROM alert a                                                                             -- index: alert_run
+    WHERE a.workflow_instance_id = :run
+      AND a.state IN ('WAIT', 'NOBODY') AND NOT EXISTS (
+          SELECT FROM alert_group g JOIN alert_group_channel m ON m.group_id = g.id
+          JOIN alert_channel c ON c.id = m.channel_id AND c.enabled WHERE g.name = a.alert_group)
+    ORDER BY 1
+""")
 async def unheard_of(connection: AsyncConnection, run: WorkflowInstanceId) -> list[Unheard]:
     """The alert groups to which something of this run was reported, and that reach nobody."""
-    return [Unheard(*row) for row in await connection.execute(_OF_RUN, {"run": run})]

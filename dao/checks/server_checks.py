@@ -16,7 +16,7 @@ from dao.postgres.database import ANSWER_WITHIN_S, Database
 from dao.postgres.errors import translating
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.schema_scripts import read_scripts
-from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 
 OLDEST_SERVER = 15
 CONNECTIONS_LEFT_MIN = 5
@@ -33,13 +33,6 @@ class Server:
     connections_max: int
 
 
-_SERVER = Sql("""
-    SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int / 10000 AS major,
-           pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS is_standby,
-           (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
-           current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
-               AS connections_max
-""")
 _SESSIONS_LEFT_OPEN = finding(r"""
     SELECT format('session %s (%s) is %s since %s', pid, application_name, state, date_trunc('second', state_change))
            AS what
@@ -111,9 +104,15 @@ def guards() -> dict[str, list[str]]:
     }
 
 
+@statement("""
+    SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int / 10000 AS major,
+           pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS is_standby,
+           (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
+           current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+               AS connections_max
+""")
 async def server(connection: AsyncConnection) -> Server:
     """The server's version and how full it is."""
-    return Server(*(await connection.execute(_SERVER)).one())
 
 
 async def dangers(database: Database) -> list[str]:

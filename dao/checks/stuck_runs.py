@@ -16,6 +16,7 @@ from datetime import timedelta
 from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement, unless_empty
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
 from model.runs.states import WorkflowState
 
@@ -144,25 +145,6 @@ _WALK_ALL = _walk("""
     FROM node n JOIN workflow_instance i ON i.master_id = n.id AND i.ended_at IS NULL
     WHERE n.kind = 'MASTER' AND n.state IN ('ALIVE', 'LEAVING')
 """)
-# Attempts that have ended according to their rows: the end was lost if there is no event for it.
-_UNHEARD = Sql("""
-    WITH over AS MATERIALIZED (
-        SELECT b.instance_id, b.code, b.attempt
-        FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS bigint[]), CAST(:attempts AS integer[]))
-             AS b (instance_id, code, attempt)
-        WHERE (SELECT t.ended_at FROM task_instance t                           -- index: task_instance_attempt
-               WHERE t.workflow_instance_id = b.instance_id AND t.task_code = b.code AND t.attempt = b.attempt)
-              < clock_timestamp() - CAST(:older_than AS interval)
-    )
-    SELECT instance_id, code, attempt FROM over
-    WHERE (SELECT 1 FROM task_event e WHERE e.workflow_instance_id = over.instance_id LIMIT 1) IS NULL
-""")
-_END_TIMELESS_WAITS = Sql("""
-    UPDATE task_instance t SET due_at = clock_timestamp()
-    FROM workflow_instance i
-    WHERE t.workflow_instance_id = ANY(CAST(:instances AS bigint[])) AND t.state = 'DELAY_EXECUTION'
-      AND t.due_at IS NULL AND i.id = t.workflow_instance_id AND i.master_id = :master
-""")
 
 
 async def walk(
@@ -180,29 +162,38 @@ async def stuck(connection: AsyncConnection, older_than: timedelta) -> list[Stuc
     return [_stuck(*row) for row in rows if row.missing]
 
 
+# Attempts that have ended according to their rows: the end was lost if there is no event for it.
+@unless_empty
+@statement("""
+    WITH over AS MATERIALIZED (
+        SELECT b.instance_id, b.code, b.attempt
+        FROM unnest(CAST(:believed.instance AS bigint[]), CAST(:believed.code AS bigint[]),
+                    CAST(:believed.attempt AS integer[]))
+             AS b (instance_id, code, attempt)
+        WHERE (SELECT t.ended_at FROM task_instance t                           -- index: task_instance_attempt
+               WHERE t.workflow_instance_id = b.instance_id AND t.task_code = b.code AND t.attempt = b.attempt)
+              < clock_timestamp() - CAST(:older_than AS interval)
+    )
+    SELECT instance_id, code, attempt FROM over
+    WHERE (SELECT 1 FROM task_event e WHERE e.workflow_instance_id = over.instance_id LIMIT 1) IS NULL
+""")
 async def unheard(connection: AsyncConnection, believed: Collection[UnderWay], older_than: timedelta) -> list[UnderWay]:
     """Those of these attempts that ended longer ago than that, and whose runs have no event on its way.
 
     The caller must check its memory again: the end may have arrived meanwhile. Of none it asks nothing.
     """
-    if not believed:
-        return []
-    values = {
-        "instances": [each.instance for each in believed],
-        "codes": [each.code for each in believed],
-        "attempts": [each.attempt for each in believed],
-        "older_than": older_than,
-    }
-    rows = (await connection.execute(_UNHEARD, values)).all()
-    return [UnderWay(WorkflowInstanceId(id_), TaskCode(code), attempt) for id_, code, attempt in rows]
 
 
+@statement("""
+    UPDATE task_instance t SET due_at = clock_timestamp()
+    FROM workflow_instance i
+    WHERE t.workflow_instance_id = ANY(CAST(:instances AS bigint[])) AND t.state = 'DELAY_EXECUTION'
+      AND t.due_at IS NULL AND i.id = t.workflow_instance_id AND i.master_id = :master
+""")
 async def end_timeless_waits(
     connection: FencedTransaction, instances: Collection[WorkflowInstanceId], master: Epoch
 ) -> int:
     """Make due the attempts of own runs that wait for a time but have none. Returns how many."""
-    values = {"instances": list(instances), "master": master}
-    return (await connection.execute(_END_TIMELESS_WAITS, values)).rowcount
 
 
 def _stuck(id_: int, state: str, owner: int, missing: str, idle_s: float) -> Stuck:

@@ -14,6 +14,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import DRAIN, changed, notify
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.changes import Changes
 from model.cluster.nodes import NodeKind
 
@@ -40,25 +41,6 @@ _ASK = Sql("""
     INSERT INTO drain (kind, name, asked_by) VALUES (:kind, :name, :asked_by) ON CONFLICT (kind, name) DO NOTHING
 """)
 _END = Sql("DELETE FROM drain WHERE kind = :kind AND name = :name")
-_ALL = Sql("""
-    SELECT kind, name, id,
-           CASE WHEN isfinite(asked_at) THEN extract(epoch FROM clock_timestamp() - asked_at)::float8 ELSE 0 END,
-           asked_by
-    FROM drain ORDER BY kind, name
-""")
-_KNOWN = Sql("""
-    SELECT coalesce(nullif(n.name, ''), n.address) AS shown, n.address,
-           bool_or(n.state IN ('ALIVE', 'LEAVING')) AS lives
-    FROM node n
-    WHERE n.kind = :kind AND (coalesce(nullif(n.name, ''), n.address) = :asked OR n.address = :asked)
-    GROUP BY 1, 2 ORDER BY 1, 2
-""")
-_DELETE_UNUSED = Sql("""
-    DELETE FROM drain d
-    WHERE d.asked_at < now() - CAST(:kept AS interval)
-      AND NOT EXISTS (SELECT FROM node n
-                      WHERE n.kind = d.kind AND coalesce(nullif(n.name, ''), n.address) = d.name)
-""")
 
 
 async def ask(connection: AsyncConnection, kind: NodeKind, name: str, asked_by: str) -> bool:
@@ -73,22 +55,38 @@ async def end(connection: AsyncConnection, kind: NodeKind, name: str) -> bool:
     return await _notify(connection, is_new=ended.rowcount == 1)
 
 
+@statement("""
+    SELECT kind, name, id,
+           CASE WHEN isfinite(asked_at) THEN extract(epoch FROM clock_timestamp() - asked_at)::float8 ELSE 0 END,
+           asked_by
+    FROM drain ORDER BY kind, name
+""")
 async def every(connection: AsyncConnection) -> list[NamedDrain]:
     """All drains, by kind and name."""
-    return [NamedDrain(NodeKind(kind), name, Drain(*drain)) for kind, name, *drain in await connection.execute(_ALL)]
 
 
+@statement("""
+    SELECT coalesce(nullif(n.name, ''), n.address) AS shown, n.address,
+           bool_or(n.state IN ('ALIVE', 'LEAVING')) AS lives
+    FROM node n
+    WHERE n.kind = :kind AND (coalesce(nullif(n.name, ''), n.address) = :asked OR n.address = :asked)
+    GROUP BY 1, 2 ORDER BY 1, 2
+""")
 async def known(connection: AsyncConnection, kind: NodeKind, asked: str) -> list[KnownNode]:
     """The names of nodes that have, or had within the last weeks, this name or this address."""
-    return [KnownNode(*row) for row in await connection.execute(_KNOWN, {"kind": kind, "asked": asked})]
 
 
+@statement("""
+    DELETE FROM drain d
+    WHERE d.asked_at < now() - CAST(:kept AS interval)
+      AND NOT EXISTS (SELECT FROM node n
+                      WHERE n.kind = d.kind AND coalesce(nullif(n.name, ''), n.address) = d.name)
+""")
 async def delete_unused(connection: FencedTransaction, kept: timedelta) -> int:
     """Delete drains that are older than `kept`, of names that no node has had for as long as rows of nodes are kept.
 
     A master without a fixed name has another one after each start; nobody would end the drain of the former one.
     """
-    return (await connection.execute(_DELETE_UNUSED, {"kept": kept})).rowcount
 
 
 async def _notify(connection: AsyncConnection, *, is_new: bool) -> bool:

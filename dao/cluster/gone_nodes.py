@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 
 
 class WorkLeft(NamedTuple):
@@ -21,7 +21,7 @@ class WorkLeft(NamedTuple):
 
 # What `fail_over`, `mark_lost` and `drop_stale` would find, in one statement that takes no locks and wakes nobody. It
 # reads the unfinished work of each owner that is gone. There are few events, so it checks the owner of each event.
-_WORK_LEFT = Sql("""
+@statement("""
     SELECT EXISTS (
                SELECT FROM gone_masters() AS g
                CROSS JOIN LATERAL (
@@ -38,10 +38,12 @@ _WORK_LEFT = Sql("""
            (SELECT workflow_code FROM workflow_instance                           -- index: workflow_instance_turn
             WHERE state = 'SERIAL_WAIT' ORDER BY workflow_code LIMIT 1) IS NOT NULL
 """)
+async def work_left(connection: AsyncConnection) -> WorkLeft:
+    """Whether any master has to do something that no other one will do. A hint: the caller checks again under locks."""
 
 
 # In batches, oldest first. A node that still has unfinished work keeps its row until the failover of that work.
-_DELETE_ENDED = Sql("""
+@statement("""
     WITH old AS MATERIALIZED (
         SELECT n.id FROM node n                                                  -- index: node_ended
         WHERE n.state IN ('LEFT', 'FENCED') AND n.ended_at < now() - CAST(:kept AS interval)
@@ -54,16 +56,8 @@ _DELETE_ENDED = Sql("""
     )
     DELETE FROM node WHERE id = ANY(ARRAY(SELECT id FROM old))
 """)
-
-
-async def work_left(connection: AsyncConnection) -> WorkLeft:
-    """Whether any master has to do something that no other one will do. A hint: the caller checks again under locks."""
-    return WorkLeft(*(await connection.execute(_WORK_LEFT)).one())
-
-
 async def delete_ended(connection: FencedTransaction, kept: timedelta, limit: int) -> int:
     """Delete up to `limit` nodes that ended more than `kept` ago and left nothing unfinished. Returns how many.
 
     Their epochs are not used again. A node without a row counts as gone, like a fenced one.
     """
-    return (await connection.execute(_DELETE_ENDED, {"kept": kept, "limit": limit})).rowcount

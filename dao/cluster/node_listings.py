@@ -6,14 +6,8 @@ from dao.cluster import nodes
 from dao.cluster.node_rows import NodeRow
 from dao.cluster.rows import FencedNode
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.cluster.nodes import NodeKind
-from model.ids import Epoch
-
-_FENCED = Sql("""
-    SELECT id, kind, address, started_at, ended_at, coalesce(ended_why, '') FROM node
-    WHERE state = 'FENCED' ORDER BY ended_at DESC, id DESC LIMIT :limit
-""")
 
 
 async def workers(connection: AsyncConnection) -> list[NodeRow]:
@@ -26,7 +20,9 @@ async def masters(connection: AsyncConnection) -> list[NodeRow]:
     return [row for row in await nodes.living(connection) if row.kind is NodeKind.MASTER]
 
 
+@statement("""
+    SELECT id, kind, address, started_at, ended_at, coalesce(ended_why, '') FROM node
+    WHERE state = 'FENCED' ORDER BY ended_at DESC, id DESC LIMIT :limit
+""")
 async def last_fenced(connection: AsyncConnection, limit: int) -> list[FencedNode]:
     """The last `limit` nodes that were fenced, newest first."""
-    rows = (await connection.execute(_FENCED, {"limit": limit})).all()
-    return [FencedNode(Epoch(row[0]), NodeKind(row[1]), *row[2:]) for row in rows]

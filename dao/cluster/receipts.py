@@ -12,6 +12,7 @@ from dao.cluster.rows import SlotChange, TakenBy
 from dao.cluster.slot_changes import read_change
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.errors import NotFound
 from model.ids import Epoch
 
@@ -52,21 +53,6 @@ _CHANGE = Sql("""
                          WHERE each ->> 'reason' = 'LOST')), '{}')
     FROM slot_change s WHERE s.number = :number
 """)
-_GONE = Sql("""
-    SELECT b.beaten_at, CASE WHEN n.state IN ('LEFT', 'FENCED') THEN n.ended_at END, n.ended_why
-    FROM (SELECT CAST(:epoch AS bigint) AS id) AS wanted
-    LEFT JOIN node n ON n.id = wanted.id LEFT JOIN node_beat b ON b.node_id = wanted.id
-""")
-_BY_WHOM = Sql("""
-    SELECT o.master_id, coalesce(nullif(n.name, ''), n.address, o.master_id::text), count(DISTINCT o.run),
-           coalesce(sum(own.tasks), 0)::int, max(o.handled_at)
-    FROM taken_from(:epoch, CAST(:since AS timestamptz), :read) AS o LEFT JOIN node n ON n.id = o.master_id
-    CROSS JOIN LATERAL (
-        SELECT count(*) AS tasks FROM task_instance t                           -- index: task_instance_attempt
-        WHERE t.workflow_instance_id = o.run AND t.queued_at <= o.handled_at
-          AND (t.ended_at IS NULL OR t.ended_at > o.handled_at) OFFSET 0) AS own
-    WHERE o.outcome = 'DONE' GROUP BY 1, 2 ORDER BY 1
-""")
 _LEFT_OVER = Sql("""
     WITH of_it AS MATERIALIZED (SELECT * FROM taken_from(:epoch, CAST(:since AS timestamptz), :read)), asked AS (
         SELECT EXISTS (SELECT FROM command c                                    -- index: command_one_recover
@@ -106,14 +92,26 @@ async def change(connection: AsyncConnection, number: int) -> SlotChange:
     return read_change(*row)
 
 
-async def end_of(connection: AsyncConnection, epoch: Epoch) -> GoneMaster:
-    return GoneMaster(*(await connection.execute(_GONE, {"epoch": epoch})).one())
+@statement("""
+    SELECT b.beaten_at, CASE WHEN n.state IN ('LEFT', 'FENCED') THEN n.ended_at END, n.ended_why
+    FROM (SELECT CAST(:epoch AS bigint) AS id) AS wanted
+    LEFT JOIN node n ON n.id = wanted.id LEFT JOIN node_beat b ON b.node_id = wanted.id
+""")
+async def end_of(connection: AsyncConnection, epoch: Epoch) -> GoneMaster: ...
 
 
+@statement("""
+    SELECT o.master_id, coalesce(nullif(n.name, ''), n.address, o.master_id::text), count(DISTINCT o.run),
+           coalesce(sum(own.tasks), 0)::int, max(o.handled_at)
+    FROM taken_from(:epoch, CAST(:since AS timestamptz), :READ_MAX) AS o LEFT JOIN node n ON n.id = o.master_id
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS tasks FROM task_instance t                           -- index: task_instance_attempt
+        WHERE t.workflow_instance_id = o.run AND t.queued_at <= o.handled_at
+          AND (t.ended_at IS NULL OR t.ended_at > o.handled_at) OFFSET 0) AS own
+    WHERE o.outcome = 'DONE' GROUP BY 1, 2 ORDER BY 1
+""")
 async def taken_by(connection: AsyncConnection, epoch: Epoch, since: datetime) -> list[TakenBy]:
     """Which masters got runs of this one by failovers from `since` on, and how many."""
-    values = {"epoch": epoch, "since": since, "read": READ_MAX}
-    return [TakenBy(Epoch(master), *rest) for master, *rest in await connection.execute(_BY_WHOM, values)]
 
 
 async def left_over(connection: AsyncConnection, epoch: Epoch, since: datetime) -> tuple[LeftOver, bool]:

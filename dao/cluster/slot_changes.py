@@ -10,14 +10,35 @@ from dao.cluster.rows import MemberChange, SlotChange, SlotMember, SlotReason
 from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.ids import CommandId, Epoch
 
+# One more than is asked for: who had slots when the time began. `ended` is how masters that were LOST ended since.
+_BETWEEN = Sql("""
+    SELECT s.number, s.at, s.members, s.changes,
+           coalesce((SELECT jsonb_object_agg(n.id, n.state) FROM node n
+                     WHERE n.state IN ('FENCED', 'LEFT') AND n.id IN (
+                         SELECT CAST(each ->> 'epoch' AS bigint) FROM jsonb_array_elements(s.changes) AS each
+                         WHERE each ->> 'reason' = 'LOST')), '{}') AS ended
+    FROM slot_change s
+    WHERE s.number > :after AND s.at < CAST(:until AS timestamptz)
+      AND s.at >= coalesce((SELECT max(at) FROM slot_change WHERE at <= CAST(:since AS timestamptz)), '-infinity')
+    ORDER BY s.number LIMIT :limit
+""")
+_IN_FORCE_FOR = Sql("""
+    SELECT s.number, s.at, s.members, s.changes FROM slot_change s
+    WHERE s.at <= (SELECT created_at FROM command WHERE id = :command
+                   UNION ALL SELECT created_at FROM command_history WHERE command_id = :command LIMIT 1)
+    ORDER BY s.at DESC LIMIT 1                                                          -- index: slot_change_at
+""")
+
+
 # The number is the next one: of masters that write at once, whose views may differ for a moment, one does.
-_RECORD = Sql("""
+@statement("""
     WITH last AS (SELECT number, members FROM slot_change ORDER BY number DESC LIMIT 1),
     present AS (
         SELECT e.epoch, e.place - 1 AS slot, coalesce(nullif(n.name, ''), n.address, '') AS name
-        FROM unnest(CAST(:epochs AS bigint[])) WITH ORDINALITY AS e (epoch, place) LEFT JOIN node n ON n.id = e.epoch
+        FROM unnest(CAST(:masters AS bigint[])) WITH ORDINALITY AS e (epoch, place) LEFT JOIN node n ON n.id = e.epoch
     ), former AS (
         SELECT CAST(each ->> 'epoch' AS bigint) AS epoch, each ->> 'name' AS name
         FROM last CROSS JOIN jsonb_array_elements(last.members) AS each
@@ -42,38 +63,11 @@ _RECORD = Sql("""
     WHERE EXISTS (SELECT FROM changed)
     ON CONFLICT (number) DO NOTHING
 """)
-# One more than is asked for: who had slots when the time began. `ended` is how masters that were LOST ended since.
-_BETWEEN = Sql("""
-    SELECT s.number, s.at, s.members, s.changes,
-           coalesce((SELECT jsonb_object_agg(n.id, n.state) FROM node n
-                     WHERE n.state IN ('FENCED', 'LEFT') AND n.id IN (
-                         SELECT CAST(each ->> 'epoch' AS bigint) FROM jsonb_array_elements(s.changes) AS each
-                         WHERE each ->> 'reason' = 'LOST')), '{}') AS ended
-    FROM slot_change s
-    WHERE s.number > :after AND s.at < CAST(:until AS timestamptz)
-      AND s.at >= coalesce((SELECT max(at) FROM slot_change WHERE at <= CAST(:since AS timestamptz)), '-infinity')
-    ORDER BY s.number LIMIT :limit
-""")
-_IN_FORCE_FOR = Sql("""
-    SELECT s.number, s.at, s.members, s.changes FROM slot_change s
-    WHERE s.at <= (SELECT created_at FROM command WHERE id = :command
-                   UNION ALL SELECT created_at FROM command_history WHERE command_id = :command LIMIT 1)
-    ORDER BY s.at DESC LIMIT 1                                                          -- index: slot_change_at
-""")
-_DELETE_OLD = Sql("""
-    DELETE FROM slot_change WHERE number IN (
-        SELECT number FROM slot_change                                          -- index: slot_change_at
-        WHERE at < (SELECT max(at) FROM slot_change WHERE at < now() - CAST(:kept AS interval))
-        ORDER BY at LIMIT :limit FOR UPDATE SKIP LOCKED)
-""")
-
-
 async def record(connection: FencedTransaction, masters: Sequence[Epoch], busy: Collection[Epoch]) -> None:
     """Write that these masters have slots, first slot first, unless the last row has the same.
 
     `busy` are masters that have none since they are BUSY.
     """
-    await connection.execute(_RECORD, {"epochs": list(masters), "busy": list(busy)})
 
 
 async def between(
@@ -93,9 +87,14 @@ async def in_force_for(connection: AsyncConnection, command: CommandId) -> SlotC
     return None if row is None else read_change(*row)
 
 
+@statement("""
+    DELETE FROM slot_change WHERE number IN (
+        SELECT number FROM slot_change                                          -- index: slot_change_at
+        WHERE at < (SELECT max(at) FROM slot_change WHERE at < now() - CAST(:kept AS interval))
+        ORDER BY at LIMIT :limit FOR UPDATE SKIP LOCKED)
+""")
 async def delete_old(connection: FencedTransaction, kept: timedelta, limit: int) -> int:
     """Delete up to `limit` changes that were replaced by others more than `kept` ago. Returns how many."""
-    return (await connection.execute(_DELETE_OLD, {"kept": kept, "limit": limit})).rowcount
 
 
 def read_change(

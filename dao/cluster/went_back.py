@@ -19,6 +19,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import NODE, notify
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.ids import Epoch, TaskInstanceId, WorkflowInstanceId
 
 FORGOTTEN_AFTER_S = 3600.0
@@ -83,14 +84,6 @@ class Notice:
     attempts: list[int]
 
 
-_PLACE = Sql("""
-    SELECT left(pg_walfile_name(at), 8) AS timeline, CAST(at - '0/0' AS bigint) AS position,
-           CAST(CAST(to_regclass('node_beat') AS oid) AS bigint) AS beats,
-           extract(epoch FROM clock_timestamp())::float8 AS at_s,
-           coalesce((SELECT extract(epoch FROM restored_at) FROM cluster WHERE isfinite(restored_at)), 0)::float8
-               AS restored_s
-    FROM pg_current_wal_insert_lsn() AS at
-""")
 _COMPARE = Sql("""
     SELECT n.id IS NOT NULL AS is_there, b.beat_no,
            (SELECT min(k.id) FROM unnest(CAST(:runs AS bigint[])) AS k (id)
@@ -115,12 +108,6 @@ _RECORD = Sql("""
                     AND NOT EXISTS (SELECT FROM task_instance t WHERE t.id = k.id) ORDER BY id))
     RETURNING runs, attempts
 """)
-_LAST_GIVEN = Sql("""
-    SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS attempt,
-           (SELECT restored_at::text FROM cluster) AS restored_at,
-           left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) AS timeline
-    FROM task_instance_id_seq
-""")
 # An attempt that has begun stays its worker's, except one that looks: others may look next.
 _GIVEN_AGAIN = Sql("""
     SELECT EXISTS (SELECT FROM node n WHERE n.id = :epoch AND n.incarnation <> :incarnation) AS is_life_of_another,
@@ -128,21 +115,6 @@ _GIVEN_AGAIN = Sql("""
             JOIN task_instance t ON t.id = k.id                                             -- index: task_instance_pkey
             WHERE t.workflow_instance_id <> k.run
                OR t.looks IS NULL AND coalesce(t.worker_id > :epoch, true)) AS attempt
-""")
-# What is deleted later has others after it, of the same step: `begin_anew` goes on in another.
-_GONE = Sql("""
-    SELECT DISTINCT k.id FROM unnest(CAST(:attempts AS bigint[])) AS k (id)
-    WHERE NOT EXISTS (SELECT FROM task_instance t                                           -- index: task_instance_pkey
-                      WHERE t.id >= k.id AND t.id < (k.id / :step + 1) * :step)
-    ORDER BY k.id
-""")
-_NOTICES = Sql("""
-    SELECT w.noticed_at, w.node, w.why,                      -- a restore may have gone on when a node looked
-           ARRAY(SELECT k.id FROM unnest(w.runs) AS k (id)
-                 WHERE NOT EXISTS (SELECT FROM workflow_instance i WHERE i.id = k.id) ORDER BY k.id),
-           ARRAY(SELECT k.id FROM unnest(w.attempts) AS k (id)
-                 WHERE NOT EXISTS (SELECT FROM task_instance t WHERE t.id = k.id) ORDER BY k.id)
-    FROM went_back w ORDER BY w.id
 """)
 _FORGET = Sql("DELETE FROM went_back")
 _RESTORED = Sql("UPDATE cluster SET restored_at = clock_timestamp()")
@@ -153,10 +125,16 @@ _MOVE_IDS = Sql("""
 """)
 
 
+@statement("""
+    SELECT left(pg_walfile_name(at), 8) AS timeline, CAST(at - '0/0' AS bigint) AS position,
+           CAST(CAST(to_regclass('node_beat') AS oid) AS bigint) AS beats,
+           extract(epoch FROM clock_timestamp())::float8 AS at_s,
+           coalesce((SELECT extract(epoch FROM restored_at) FROM cluster WHERE isfinite(restored_at)), 0)::float8
+               AS restored_s
+    FROM pg_current_wal_insert_lsn() AS at
+""")
 async def place(connection: AsyncConnection) -> Place:
     """Where in its history the database is now."""
-    row = (await connection.execute(_PLACE)).one()
-    return Place(row.timeline, row.position, row.beats, row.at_s, row.restored_s)
 
 
 async def why_back(
@@ -195,9 +173,14 @@ async def why_back(
     return None
 
 
+@statement("""
+    SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS attempt,
+           (SELECT restored_at::text FROM cluster) AS restored_at,
+           left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) AS timeline
+    FROM task_instance_id_seq
+""")
 async def last_given(connection: AsyncConnection) -> LastGiven:
     """The last id that an attempt has been given, in this state of the database."""
-    return LastGiven(*(await connection.execute(_LAST_GIVEN)).one())
 
 
 async def why_given_again(
@@ -223,10 +206,15 @@ async def why_given_again(
     return None
 
 
+# What is deleted later has others after it, of the same step: `begin_anew` goes on in another.
+@statement("""
+    SELECT DISTINCT k.id FROM unnest(CAST(:attempts AS bigint[])) AS k (id)
+    WHERE NOT EXISTS (SELECT FROM task_instance t                                           -- index: task_instance_pkey
+                      WHERE t.id >= k.id AND t.id < (k.id / :ID_STEP + 1) * :ID_STEP)
+    ORDER BY k.id
+""")
 async def gone(connection: AsyncConnection, attempts: Sequence[TaskInstanceId]) -> list[TaskInstanceId]:
     """Those that a restore took away, of attempts that have logs."""
-    values = {"attempts": list(attempts), "step": ID_STEP}
-    return [TaskInstanceId(id_) for (id_,) in await connection.execute(_GONE, values)]
 
 
 async def record(connection: AsyncConnection, me: Me, why: str, known: Known) -> Known:
@@ -241,9 +229,16 @@ async def record(connection: AsyncConnection, me: Me, why: str, known: Known) ->
     return Known(runs=row.runs, attempts=row.attempts)
 
 
+@statement("""
+    SELECT w.noticed_at, w.node, w.why,                      -- a restore may have gone on when a node looked
+           ARRAY(SELECT k.id FROM unnest(w.runs) AS k (id)
+                 WHERE NOT EXISTS (SELECT FROM workflow_instance i WHERE i.id = k.id) ORDER BY k.id),
+           ARRAY(SELECT k.id FROM unnest(w.attempts) AS k (id)
+                 WHERE NOT EXISTS (SELECT FROM task_instance t WHERE t.id = k.id) ORDER BY k.id)
+    FROM went_back w ORDER BY w.id
+""")
 async def notices(connection: AsyncConnection) -> list[Notice]:
     """What nodes found, in the order in which they did; none if the database did not go back, as far as they know."""
-    return [Notice(*row) for row in await connection.execute(_NOTICES)]
 
 
 async def begin_anew(connection: FencedTransaction) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import missing, statement
 from dao.run_lists.run_conditions import RunConditions
 from dao.runs.bulk import Matching
 from model.accounts.audits import ActorKind
@@ -45,7 +46,7 @@ class Asker:
     request_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NewOperation:
     """An operation that is to begin: what is done with which runs, those after `done_to` up to `last_run`."""
 
@@ -57,7 +58,7 @@ class NewOperation:
     asker: Asker
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BulkOperation(NewOperation):
     """An operation. `asked` commands were inserted, `refused` runs left out. `idle_s`: since its last part."""
 
@@ -72,7 +73,6 @@ class BulkOperation(NewOperation):
     idle_s: float
 
 
-_LAST_RUN = Sql("SELECT coalesce(max(id), 0) FROM workflow_instance")
 _INSERT = Sql("""
     INSERT INTO bulk_operation
         (action, wanted, total, done_to, last_run, actor_kind, actor, account_id, address, request_id)
@@ -93,27 +93,11 @@ _NEXT = Sql("""
     FROM bulk_operation WHERE state = 'RUNNING'                               -- index: bulk_operation_running
     ORDER BY updated_at LIMIT 1 FOR UPDATE SKIP LOCKED
 """)
-_ADVANCE = Sql("""
-    UPDATE bulk_operation
-    SET done_to = :done_to, asked = asked + :asked, refused = refused + :refused, updated_at = clock_timestamp(),
-        state = CASE WHEN :done_to >= last_run THEN 'DONE' ELSE state END,
-        ended_at = CASE WHEN :done_to >= last_run THEN clock_timestamp() END
-    WHERE id = :id AND state = 'RUNNING'
-""")
-_END = Sql("""
-    UPDATE bulk_operation
-    SET state = :state, problem = :problem, updated_at = clock_timestamp(), ended_at = clock_timestamp()
-    WHERE id = :id AND state = 'RUNNING'
-""")
-_RESUME = Sql("""
-    UPDATE bulk_operation SET state = 'RUNNING', problem = NULL, updated_at = clock_timestamp(), ended_at = NULL
-    WHERE id = :id AND state IN ('STOPPED', 'FAILED')
-""")
 
 
+@statement("SELECT coalesce(max(id), 0) FROM workflow_instance")
 async def last_run(connection: AsyncConnection) -> int:
     """The id of the newest run; 0: there is none."""
-    return int((await connection.execute(_LAST_RUN)).scalar_one())
 
 
 async def insert(connection: AsyncConnection, new: NewOperation) -> int:
@@ -141,23 +125,34 @@ async def lock_next(connection: AsyncConnection) -> BulkOperation | None:
     return None if row is None else _read(row)
 
 
+@statement("""
+    UPDATE bulk_operation
+    SET done_to = :done_to, asked = asked + :asked, refused = refused + :refused, updated_at = clock_timestamp(),
+        state = CASE WHEN :done_to >= last_run THEN 'DONE' ELSE state END,
+        ended_at = CASE WHEN :done_to >= last_run THEN clock_timestamp() END
+    WHERE id = :id_ AND state = 'RUNNING'
+""")
 async def advance(connection: AsyncConnection, id_: int, done_to: int, asked: int, refused: int) -> None:
     """Say how far the operation has come by the part of this transaction; it is DONE with its last run."""
-    values = {"id": id_, "done_to": done_to, "asked": asked, "refused": refused}
-    await connection.execute(_ADVANCE, values)
 
 
+@missing("operation {id_} no longer runs; see its `state`", Refused)
+@statement("""
+    UPDATE bulk_operation
+    SET state = :state, problem = :problem, updated_at = clock_timestamp(), ended_at = clock_timestamp()
+    WHERE id = :id_ AND state = 'RUNNING'
+""")
 async def end(connection: AsyncConnection, id_: int, state: BulkState, problem: str | None = None) -> None:
     """End an operation that runs before it is done. Raises `Refused`: it does not run."""
-    values = {"id": id_, "state": state, "problem": problem}
-    if (await connection.execute(_END, values)).rowcount == 0:
-        raise Refused(f"operation {id_} no longer runs; see its `state`")
 
 
+@missing("operation {id_} runs or is done; only one that is STOPPED or FAILED can be resumed", Refused)
+@statement("""
+    UPDATE bulk_operation SET state = 'RUNNING', problem = NULL, updated_at = clock_timestamp(), ended_at = NULL
+    WHERE id = :id_ AND state IN ('STOPPED', 'FAILED')
+""")
 async def resume(connection: AsyncConnection, id_: int) -> None:
     """Let an operation go on that was stopped or failed. Raises `Refused`."""
-    if (await connection.execute(_RESUME, {"id": id_})).rowcount == 0:
-        raise Refused(f"operation {id_} runs or is done; only one that is STOPPED or FAILED can be resumed")
 
 
 def _written(wanted: Matching) -> str:

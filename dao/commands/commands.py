@@ -15,41 +15,13 @@ from dao.postgres.notify import changed
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.changes import Changes
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
 from model.cluster.slots import Slot
 from model.ids import CommandId, Epoch, WorkflowCode, WorkflowInstanceId
 from model.runs.command_moves import CommandType
 from model.runs.commands import CommandRow
-
-# The columns are those of a `CommandRow`, in its order. The slot is that of `Slot.owns`: where `total` is 0 there is no
-# slot and no command of it.
-#
-# DELETE by ctid, not by id: once ANALYZE has seen the table empty, the planner expects one row however many come. By id
-# it then compares every row with every picked one (a join), or reads a whole index for each (ANY). A picked row is
-# locked, so its ctid stays the same; a row that was changed just before is not found at its new ctid, and is taken next
-# time.
-#
-# MATERIALIZED, and picked separately from the DELETE: the planner may run a subquery once for each row, and its LIMIT
-# would then allow more deletions. FOR UPDATE SKIP LOCKED: two masters may believe that they have the same slot; each
-# row goes to one of them.
-_CLAIM = Sql("""
-    WITH picked AS MATERIALIZED (
-        SELECT ctid FROM command                   -- index: command_claim
-        WHERE (id / :id_step) % nullif(:total, 0) = :current AND deaths = 0
-          AND id <> ALL(CAST(:without AS bigint[]))
-        ORDER BY priority_rank, id
-        LIMIT :limit
-        FOR UPDATE SKIP LOCKED
-    ), gone AS (
-        DELETE FROM command WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked)) RETURNING command.*
-    )
-    SELECT id, coalesce(type, ''), workflow_code::text, workflow_version::text, workflow_instance_id::text, params,
-           priority, failure_strategy, worker_group, created_at::text, created_by, warning_type, alert_group,
-           environment, dry_run::text, task_depend_type, start_tasks, schedule_time::text, time_zone, schedule_id::text,
-           parent, from_above::text, left(traceparent, 100)
-    FROM gone ORDER BY priority_rank, id
-""")
 
 # For a master without room: commands that need no room come first in the index, so the rest is not read. Without a slot
 # (:total is 0) it takes only commands that have waited too long.
@@ -71,45 +43,6 @@ _CLAIM_URGENT = Sql("""
            environment, dry_run::text, task_depend_type, start_tasks, schedule_time::text, time_zone, schedule_id::text,
            parent, from_above::text, left(traceparent, 100)
     FROM gone ORDER BY id
-""")
-_TAKE = Sql("""
-    WITH picked AS MATERIALIZED (
-        SELECT ctid FROM command WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE SKIP LOCKED
-    ), gone AS (
-        DELETE FROM command WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked)) RETURNING command.*
-    )
-    SELECT id, coalesce(type, ''), workflow_code::text, workflow_version::text, workflow_instance_id::text, params,
-           priority, failure_strategy, worker_group, created_at::text, created_by, warning_type, alert_group,
-           environment, dry_run::text, task_depend_type, start_tasks, schedule_time::text, time_zone, schedule_id::text,
-           parent, from_above::text, left(traceparent, 100)
-    FROM gone ORDER BY priority_rank, id
-""")
-# What lies ahead by as much has the time of a clock that was set back since; nobody knows how long it has waited.
-_STEAL = Sql("""
-    WITH aged AS MATERIALIZED (
-        SELECT ctid FROM command                   -- index: command_age
-        WHERE created_at < now() - CAST(:age AS interval) AND deaths = 0
-          AND id <> ALL(CAST(:without AS bigint[]))
-        ORDER BY created_at
-        LIMIT :limit
-        FOR UPDATE SKIP LOCKED
-    ), ahead AS MATERIALIZED (
-        SELECT ctid FROM command                   -- index: command_age
-        WHERE created_at > now() + CAST(:age AS interval) AND deaths = 0
-          AND id <> ALL(CAST(:without AS bigint[]))
-        ORDER BY created_at
-        LIMIT :limit - (SELECT count(*) FROM aged)
-        FOR UPDATE SKIP LOCKED
-    ), picked AS (
-        SELECT ctid FROM aged UNION ALL SELECT ctid FROM ahead
-    ), gone AS (
-        DELETE FROM command WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked)) RETURNING command.*
-    )
-    SELECT id, coalesce(type, ''), workflow_code::text, workflow_version::text, workflow_instance_id::text, params,
-           priority, failure_strategy, worker_group, created_at::text, created_by, warning_type, alert_group,
-           environment, dry_run::text, task_depend_type, start_tasks, schedule_time::text, time_zone, schedule_id::text,
-           parent, from_above::text, left(traceparent, 100)
-    FROM gone ORDER BY priority_rank, id
 """)
 
 # A command whose row in the history was deleted violates the primary key all the same: it is inserted without its id.
@@ -158,35 +91,6 @@ _BEFORE = Sql("""
                   WHERE :id % f.step = f.residue AND :id <= f.command_id
                     AND :id <= (SELECT max(command_id) FROM command_history))
     LIMIT 1
-""")
-
-_ANY_BUT = Sql("SELECT EXISTS (SELECT FROM command WHERE id <> :id)")
-
-# null = the value of the table or the definition applies.
-_INSERT = Sql("""
-    INSERT INTO command
-        (type, workflow_code, workflow_version, workflow_instance_id, params, priority, failure_strategy, worker_group,
-         warning_type, alert_group, environment, dry_run, task_depend_type, start_tasks, schedule_time, time_zone,
-         traceparent, created_by)
-    SELECT n.type, n.workflow_code, n.workflow_version, n.workflow_instance_id, n.params, n.priority,
-           n.failure_strategy, n.worker_group, n.warning_type, n.alert_group, n.environment, n.dry_run,
-           n.task_depend_type, n.start_tasks, n.schedule_time, n.time_zone, n.traceparent,
-           coalesce(n.created_by, session_user)
-    FROM unnest(CAST(:type AS text[]), CAST(:workflow_code AS bigint[]), CAST(:workflow_version AS integer[]),
-                CAST(:workflow_instance_id AS bigint[]), CAST(:params AS text[]), CAST(:priority AS text[]),
-                CAST(:failure_strategy AS text[]), CAST(:worker_group AS text[]), CAST(:warning_type AS text[]),
-                CAST(:alert_group AS text[]), CAST(:environment AS text[]), CAST(:dry_run AS boolean[]),
-                CAST(:task_depend_type AS text[]), CAST(:start_tasks AS text[]), CAST(:schedule_time AS timestamptz[]),
-                CAST(:time_zone AS text[]), CAST(:traceparent AS text[]), CAST(:created_by AS text[]))
-         AS n (type, workflow_code, workflow_version, workflow_instance_id, params, priority, failure_strategy,
-               worker_group, warning_type, alert_group, environment, dry_run, task_depend_type, start_tasks,
-               schedule_time, time_zone, traceparent, created_by)
-    RETURNING id
-""")
-_NEW = RowArrays(_INSERT)
-
-_ID_INCREMENT = Sql("""
-    SELECT seqincrement FROM pg_sequence WHERE seqrelid = pg_get_serial_sequence('command', 'id')::regclass
 """)
 
 
@@ -239,11 +143,61 @@ async def insert(connection: AsyncConnection, new: NewCommand) -> CommandId:
     return (await insert_many(connection, [new]))[0]
 
 
+# null = the value of the table or the definition applies.
+@statement("""
+    INSERT INTO command
+        (type, workflow_code, workflow_version, workflow_instance_id, params, priority, failure_strategy, worker_group,
+         warning_type, alert_group, environment, dry_run, task_depend_type, start_tasks, schedule_time, time_zone,
+         traceparent, created_by)
+    SELECT n.type, n.workflow_code, n.workflow_version, n.workflow_instance_id, n.params, n.priority,
+           n.failure_strategy, n.worker_group, n.warning_type, n.alert_group, n.environment, n.dry_run,
+           n.task_depend_type, n.start_tasks, n.schedule_time, n.time_zone, n.traceparent,
+           coalesce(n.created_by, session_user)
+    FROM unnest(CAST(:new.type AS text[]), CAST(:new.workflow_code AS bigint[]),
+                CAST(:new.workflow_version AS integer[]), CAST(:new.workflow_instance_id AS bigint[]),
+                CAST(:new.params AS text[]), CAST(:new.priority AS text[]), CAST(:new.failure_strategy AS text[]),
+                CAST(:new.worker_group AS text[]), CAST(:new.warning_type AS text[]),
+                CAST(:new.alert_group AS text[]), CAST(:new.environment AS text[]), CAST(:new.dry_run AS boolean[]),
+                CAST(:new.task_depend_type AS text[]), CAST(:new.start_tasks AS text[]),
+                CAST(:new.schedule_time AS timestamptz[]), CAST(:new.time_zone AS text[]),
+                CAST(:new.traceparent AS text[]), CAST(:new.created_by AS text[]))
+         AS n (type, workflow_code, workflow_version, workflow_instance_id, params, priority, failure_strategy,
+               worker_group, warning_type, alert_group, environment, dry_run, task_depend_type, start_tasks,
+               schedule_time, time_zone, traceparent, created_by)
+    RETURNING id
+""")
 async def insert_many(connection: AsyncConnection, new: Sequence[NewCommand]) -> list[CommandId]:
     """Insert all of these commands by one statement, and return their ids in the same order."""
-    return [CommandId(id_) for (id_,) in await connection.execute(_INSERT, _NEW.values(new))]
 
 
+# The columns are those of a `CommandRow`, in its order. The slot is that of `Slot.owns`: where `total` is 0 there is no
+# slot and no command of it.
+#
+# DELETE by ctid, not by id: once ANALYZE has seen the table empty, the planner expects one row however many come. By id
+# it then compares every row with every picked one (a join), or reads a whole index for each (ANY). A picked row is
+# locked, so its ctid stays the same; a row that was changed just before is not found at its new ctid, and is taken next
+# time.
+#
+# MATERIALIZED, and picked separately from the DELETE: the planner may run a subquery once for each row, and its LIMIT
+# would then allow more deletions. FOR UPDATE SKIP LOCKED: two masters may believe that they have the same slot; each
+# row goes to one of them.
+@statement("""
+    WITH picked AS MATERIALIZED (
+        SELECT ctid FROM command                   -- index: command_claim
+        WHERE (id / :id_step) % nullif(:slot.total, 0) = :slot.current AND deaths = 0
+          AND id <> ALL(CAST(:without AS bigint[]))
+        ORDER BY priority_rank, id
+        LIMIT :limit
+        FOR UPDATE SKIP LOCKED
+    ), gone AS (
+        DELETE FROM command WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked)) RETURNING command.*
+    )
+    SELECT id, coalesce(type, ''), workflow_code::text, workflow_version::text, workflow_instance_id::text, params,
+           priority, failure_strategy, worker_group, created_at::text, created_by, warning_type, alert_group,
+           environment, dry_run::text, task_depend_type, start_tasks, schedule_time::text, time_zone, schedule_id::text,
+           parent, from_above::text, left(traceparent, 100)
+    FROM gone ORDER BY priority_rank, id
+""")
 async def claim(
     connection: FencedTransaction, slot: Slot, limit: int, id_step: int, without: Sequence[CommandId] = ()
 ) -> list[CommandRow]:
@@ -251,14 +205,6 @@ async def claim(
 
     The same transaction must record them.
     """
-    values = {
-        "current": slot.current,
-        "total": slot.total,
-        "limit": limit,
-        "id_step": id_step,
-        "without": list(without),
-    }
-    return [CommandRow(*row) for row in await connection.execute(_CLAIM, values)]
 
 
 async def claim_urgent(
@@ -281,17 +227,53 @@ async def claim_urgent(
     return [CommandRow(*row) for row in await connection.execute(_CLAIM_URGENT, values)]
 
 
+# What lies ahead by as much has the time of a clock that was set back since; nobody knows how long it has waited.
+@statement("""
+    WITH aged AS MATERIALIZED (
+        SELECT ctid FROM command                   -- index: command_age
+        WHERE created_at < now() - CAST(:older_than AS interval) AND deaths = 0
+          AND id <> ALL(CAST(:without AS bigint[]))
+        ORDER BY created_at
+        LIMIT :limit
+        FOR UPDATE SKIP LOCKED
+    ), ahead AS MATERIALIZED (
+        SELECT ctid FROM command                   -- index: command_age
+        WHERE created_at > now() + CAST(:older_than AS interval) AND deaths = 0
+          AND id <> ALL(CAST(:without AS bigint[]))
+        ORDER BY created_at
+        LIMIT :limit - (SELECT count(*) FROM aged)
+        FOR UPDATE SKIP LOCKED
+    ), picked AS (
+        SELECT ctid FROM aged UNION ALL SELECT ctid FROM ahead
+    ), gone AS (
+        DELETE FROM command WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked)) RETURNING command.*
+    )
+    SELECT id, coalesce(type, ''), workflow_code::text, workflow_version::text, workflow_instance_id::text, params,
+           priority, failure_strategy, worker_group, created_at::text, created_by, warning_type, alert_group,
+           environment, dry_run::text, task_depend_type, start_tasks, schedule_time::text, time_zone, schedule_id::text,
+           parent, from_above::text, left(traceparent, 100)
+    FROM gone ORDER BY priority_rank, id
+""")
 async def steal(
     connection: FencedTransaction, older_than: timedelta, limit: int, without: Sequence[CommandId] = ()
 ) -> list[CommandRow]:
     """Take up to `limit` commands of any slot that have waited too long, oldest first, without those in `without`."""
-    values = {"age": older_than, "limit": limit, "without": list(without)}
-    return [CommandRow(*row) for row in await connection.execute(_STEAL, values)]
 
 
+@statement("""
+    WITH picked AS MATERIALIZED (
+        SELECT ctid FROM command WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE SKIP LOCKED
+    ), gone AS (
+        DELETE FROM command WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked)) RETURNING command.*
+    )
+    SELECT id, coalesce(type, ''), workflow_code::text, workflow_version::text, workflow_instance_id::text, params,
+           priority, failure_strategy, worker_group, created_at::text, created_by, warning_type, alert_group,
+           environment, dry_run::text, task_depend_type, start_tasks, schedule_time::text, time_zone, schedule_id::text,
+           parent, from_above::text, left(traceparent, 100)
+    FROM gone ORDER BY priority_rank, id
+""")
 async def take(connection: FencedTransaction, ids: Sequence[CommandId]) -> list[CommandRow]:
     """Take these commands out of the table, except those that are gone or locked by others."""
-    return [CommandRow(*row) for row in await connection.execute(_TAKE, {"ids": list(ids)})]
 
 
 async def record(connection: FencedTransaction, outcomes: Sequence[Outcome], master: Epoch, slot: Slot | None) -> None:
@@ -318,14 +300,16 @@ async def handled_before(connection: AsyncConnection, id_: CommandId) -> str | N
     return f"{row.outcome} at {row.at}{run}"
 
 
-async def any_but(connection: AsyncConnection, id_: CommandId) -> bool:
-    return bool((await connection.execute(_ANY_BUT, {"id": id_})).scalar_one())
+@statement("SELECT EXISTS (SELECT FROM command WHERE id <> :id_)")
+async def any_but(connection: AsyncConnection, id_: CommandId) -> bool: ...
 
 
 def _refusal(outcome: Outcome, master: Epoch) -> dict[str, object]:
     return {**asdict(outcome.row), "reason": outcome.reason, "master": master}
 
 
+@statement("""
+    SELECT seqincrement FROM pg_sequence WHERE seqrelid = pg_get_serial_sequence('command', 'id')::regclass
+""")
 async def id_increment(connection: AsyncConnection) -> int:
     """The increment of the database's sequence of command ids."""
-    return int((await connection.execute(_ID_INCREMENT)).scalar_one())

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.cluster.slots import Slot
 from model.ids import CommandId, Epoch
 
@@ -27,30 +28,6 @@ DEATHS_MAX = len(GROUPS)
 SUSPECTS_MAX = 500
 """Of each kind: the first ones of the master's slot, and the oldest of all, which it may have stolen."""
 
-# Commands that halt or fail over a run have priority and are left out: an owner that starts tasks before it learns of a
-# stop would be worse, and a run that kills its masters has its own limit (`dao/runs/failover.py`). The command
-# that starts the next run of a serial line has the same priority but is included: that run may be suspect, and has no
-# limit yet. The increment of the ids is read from the sequence, since the process that fences may lack the settings of
-# a master.
-_MARK_SUSPECTS = Sql("""
-    WITH step AS MATERIALIZED (
-        SELECT seqincrement AS n FROM pg_sequence WHERE seqrelid = pg_get_serial_sequence('command', 'id')::regclass
-    ), of_its_slot AS MATERIALIZED (
-        SELECT ctid FROM command                   -- index: command_claim
-        WHERE (id / (SELECT n FROM step)) % :total = :current AND deaths = 0
-          AND (priority_rank >= 0 OR type = 'RECOVER_SERIAL_WAIT')
-        ORDER BY priority_rank, id LIMIT :limit FOR UPDATE SKIP LOCKED
-    ), oldest AS MATERIALIZED (
-        SELECT ctid FROM command                   -- index: command_age
-        WHERE created_at < now() AND deaths = 0 AND (priority_rank >= 0 OR type = 'RECOVER_SERIAL_WAIT')
-        ORDER BY created_at LIMIT :limit FOR UPDATE SKIP LOCKED
-    ), tried AS MATERIALIZED (
-        SELECT ctid FROM command                   -- index: command_deadly
-        WHERE deaths > 0 AND tried_by = :epoch FOR UPDATE SKIP LOCKED
-    )
-    UPDATE command SET deaths = least(deaths, 1000) + 1, tried_by = NULL
-    WHERE ctid = ANY(ARRAY(SELECT ctid FROM of_its_slot UNION SELECT ctid FROM oldest UNION SELECT ctid FROM tried))
-""")
 # A command that a living master tries belongs to it. A master that has left in good order has cleared nothing and died
 # of nothing. The caller has no suspect command at the moment: it does not know of rows with its own epoch, because the
 # answer to a COMMIT was lost.
@@ -68,11 +45,6 @@ _TRY = Sql("""
     )
     UPDATE command SET tried_by = :master WHERE ctid = ANY(ARRAY(SELECT place FROM picked))
     RETURNING id, deaths
-""")
-
-
-_GIVE_BACK = Sql("""
-    UPDATE command SET tried_by = NULL WHERE id = ANY(CAST(:ids AS bigint[])) AND coalesce(tried_by = :master, false)
 """)
 
 
@@ -96,10 +68,32 @@ class Suspect:
         return "it is tried apart from others" if self.deaths == DEATHS_MAX else "it is tried with others like it"
 
 
+# Commands that halt or fail over a run have priority and are left out: an owner that starts tasks before it learns of a
+# stop would be worse, and a run that kills its masters has its own limit (`dao/runs/failover.py`). The command
+# that starts the next run of a serial line has the same priority but is included: that run may be suspect, and has no
+# limit yet. The increment of the ids is read from the sequence, since the process that fences may lack the settings of
+# a master.
+@statement("""
+    WITH step AS MATERIALIZED (
+        SELECT seqincrement AS n FROM pg_sequence WHERE seqrelid = pg_get_serial_sequence('command', 'id')::regclass
+    ), of_its_slot AS MATERIALIZED (
+        SELECT ctid FROM command                   -- index: command_claim
+        WHERE (id / (SELECT n FROM step)) % :slot.total = :slot.current AND deaths = 0
+          AND (priority_rank >= 0 OR type = 'RECOVER_SERIAL_WAIT')
+        ORDER BY priority_rank, id LIMIT :SUSPECTS_MAX FOR UPDATE SKIP LOCKED
+    ), oldest AS MATERIALIZED (
+        SELECT ctid FROM command                   -- index: command_age
+        WHERE created_at < now() AND deaths = 0 AND (priority_rank >= 0 OR type = 'RECOVER_SERIAL_WAIT')
+        ORDER BY created_at LIMIT :SUSPECTS_MAX FOR UPDATE SKIP LOCKED
+    ), tried AS MATERIALIZED (
+        SELECT ctid FROM command                   -- index: command_deadly
+        WHERE deaths > 0 AND tried_by = :dead FOR UPDATE SKIP LOCKED
+    )
+    UPDATE command SET deaths = least(deaths, 1000) + 1, tried_by = NULL
+    WHERE ctid = ANY(ARRAY(SELECT ctid FROM of_its_slot UNION SELECT ctid FROM oldest UNION SELECT ctid FROM tried))
+""")
 async def mark_suspects(connection: AsyncConnection, dead: Epoch, slot: Slot) -> int:
     """Mark as suspect what a master that died in this slot may have been handling. Returns how many."""
-    values = {"epoch": dead, "current": slot.current, "total": slot.total, "limit": SUSPECTS_MAX}
-    return (await connection.execute(_MARK_SUSPECTS, values)).rowcount
 
 
 async def try_next(
@@ -119,6 +113,8 @@ async def try_next(
     return [Suspect(CommandId(id_), deaths) for id_, deaths in await connection.execute(_TRY, values)]
 
 
+@statement("""
+    UPDATE command SET tried_by = NULL WHERE id = ANY(CAST(:ids AS bigint[])) AND coalesce(tried_by = :master, false)
+""")
 async def give_back(connection: FencedTransaction, ids: Sequence[CommandId], master: Epoch) -> None:
     """Give back commands that this master had taken to try but has not handled, so that others can try them."""
-    await connection.execute(_GIVE_BACK, {"ids": list(ids), "master": master})

@@ -8,6 +8,7 @@ from importlib.resources import files
 
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.ids import Epoch, WorkflowCode
 from model.runs.states import TaskState, WorkflowState
 
@@ -50,11 +51,6 @@ class Proof:
     failed_unexpectedly: int
 
 
-_INSERT = Sql("""
-    INSERT INTO command (type, workflow_code)
-    SELECT 'START_PROCESS', (CAST(:codes AS bigint[]))[1 + n % cardinality(CAST(:codes AS bigint[]))]
-    FROM generate_series(CAST(:first AS integer), CAST(:last AS integer)) AS n
-""")
 # The tables of a demo are small: full scans are acceptable here and nowhere else.
 _TALLY = Sql("""
     SELECT 'waiting' AS what, '' AS which, count(*) AS number FROM command
@@ -63,7 +59,42 @@ _TALLY = Sql("""
     UNION ALL SELECT 'runs', state, count(*) FROM workflow_instance GROUP BY state
     UNION ALL SELECT 'tasks', state, count(*) FROM task_instance GROUP BY state
 """)
-_PROOF = Sql("""
+
+
+async def load_seed(connection: AsyncConnection) -> None:
+    """Run `sql/seed/demo_workflows.sql` without psql: skips lines that begin with a backslash (psql commands)."""
+    lines = (files("sql") / "seed" / SEED).read_text("utf-8").splitlines()
+    script = "\n".join(line for line in lines if not line.startswith("\\"))
+    driver = connection.driver
+    await driver.execute(script.encode())
+
+
+@statement("""
+    INSERT INTO command (type, workflow_code)
+    SELECT 'START_PROCESS', (CAST(:workflows AS bigint[]))[1 + n % cardinality(CAST(:workflows AS bigint[]))]
+    FROM generate_series(CAST(:first AS integer), CAST(:last AS integer)) AS n
+""")
+async def insert_commands(
+    connection: AsyncConnection, workflows: Sequence[WorkflowCode], first: int, last: int
+) -> None:
+    """Insert start commands number `first` to `last`, for each workflow in turn."""
+
+
+async def read_tally(connection: AsyncConnection) -> Tally:
+    """Count, in one statement, so that the numbers are consistent."""
+    found: dict[str, dict[str, int]] = {"waiting": {}, "handled": {}, "owned": {}, "runs": {}, "tasks": {}}
+    for what, which, number in await connection.execute(_TALLY):
+        found[what][which] = number
+    return Tally(
+        found["waiting"][""],
+        {Epoch(int(master)): number for master, number in found["handled"].items()},
+        {Epoch(int(master)): number for master, number in found["owned"].items()},
+        {WorkflowState(state): number for state, number in found["runs"].items()},
+        {TaskState(state): number for state, number in found["tasks"].items()},
+    )
+
+
+@statement("""
     SELECT (SELECT count(*) FROM command_history WHERE type = 'START_PROCESS' AND outcome = 'DONE'),
            (SELECT count(*) FROM command_history WHERE type <> 'START_PROCESS' AND outcome = 'DONE'),
            (SELECT count(*) FROM workflow_instance),
@@ -84,37 +115,5 @@ _PROOF = Sql("""
            (SELECT count(*) FROM workflow_instance i JOIN workflow_definition d ON d.code = i.workflow_code
               WHERE i.state = 'FAILURE' AND d.name <> :fails_on_purpose)
 """)
-
-
-async def load_seed(connection: AsyncConnection) -> None:
-    """Run `sql/seed/demo_workflows.sql` without psql: skips lines that begin with a backslash (psql commands)."""
-    lines = (files("sql") / "seed" / SEED).read_text("utf-8").splitlines()
-    script = "\n".join(line for line in lines if not line.startswith("\\"))
-    driver = connection.driver
-    await driver.execute(script.encode())
-
-
-async def insert_commands(
-    connection: AsyncConnection, workflows: Sequence[WorkflowCode], first: int, last: int
-) -> None:
-    """Insert start commands number `first` to `last`, for each workflow in turn."""
-    await connection.execute(_INSERT, {"codes": list(workflows), "first": first, "last": last})
-
-
-async def read_tally(connection: AsyncConnection) -> Tally:
-    """Count, in one statement, so that the numbers are consistent."""
-    found: dict[str, dict[str, int]] = {"waiting": {}, "handled": {}, "owned": {}, "runs": {}, "tasks": {}}
-    for what, which, number in await connection.execute(_TALLY):
-        found[what][which] = number
-    return Tally(
-        found["waiting"][""],
-        {Epoch(int(master)): number for master, number in found["handled"].items()},
-        {Epoch(int(master)): number for master, number in found["owned"].items()},
-        {WorkflowState(state): number for state, number in found["runs"].items()},
-        {TaskState(state): number for state, number in found["tasks"].items()},
-    )
-
-
 async def read_proof(connection: AsyncConnection, fails_on_purpose: str) -> Proof:
     """The proof from the tables at the end; `fails_on_purpose` is the workflow whose runs are expected to fail."""
-    return Proof(*(await connection.execute(_PROOF, {"fails_on_purpose": fails_on_purpose})).one())

@@ -11,13 +11,49 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
 from model.runs.commands import CommandRow
 
+
+@statement("""
+    SELECT id, params FROM workflow_instance WHERE id = ANY(CAST(:runs AS bigint[]))   -- index: workflow_instance_pkey
+""")
+async def parameters_above(
+    connection: AsyncConnection, runs: Collection[WorkflowInstanceId]
+) -> dict[WorkflowInstanceId, str | None]:
+    """The parameters of these runs, which the starts of their children inherit."""
+
+
+@statement("""
+    SELECT i.id, older.id FROM workflow_instance i CROSS JOIN LATERAL (
+        SELECT c.id FROM command c                                              -- index: command_start
+        WHERE c.type IN ('START_PROCESS', 'START_CURRENT_TASK_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA')
+          AND c.workflow_code = i.workflow_code AND -c.id > -i.command_id
+        ORDER BY -c.id DESC LIMIT 1
+    ) AS older
+    WHERE i.id = ANY(CAST(:runs AS bigint[])) AND i.serial_key <> ''
+""")
+async def first_older(
+    connection: AsyncConnection, runs: Collection[WorkflowInstanceId]
+) -> dict[WorkflowInstanceId, CommandId]:
+    """Of each of these runs that has a key the oldest start of its workflow, of any key, that is older than its own."""
+
+
+@statement("""
+    SELECT code FROM unnest(CAST(:least AS bigint[]), CAST(:least.values AS integer[])) AS asked (code, count)
+    WHERE (SELECT count(*) FROM (
+               SELECT FROM command                                              -- index: command_start
+               WHERE type IN ('START_PROCESS', 'START_CURRENT_TASK_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA')
+                 AND workflow_code = code LIMIT count) AS start) >= count
+""")
+async def backlogs(connection: AsyncConnection, least: Mapping[WorkflowCode, int]) -> set[WorkflowCode]:
+    """The workflows of which at least so many starts, one or more, are in the command table."""
+
+
 # The columns are those of a `CommandRow`, in its order, and `inherited`.
-_OLDER = Sql("""
-    SELECT older.* FROM unnest(CAST(:codes AS bigint[]), CAST(:befores AS bigint[])) AS line (code, before)
+@statement("""
+    SELECT older.* FROM unnest(CAST(:before AS bigint[]), CAST(:before.values AS bigint[])) AS line (code, before)
     CROSS JOIN LATERAL (
         SELECT id, coalesce(type, ''), workflow_code::text, workflow_version::text, workflow_instance_id::text, params,
                priority, failure_strategy, worker_group, created_at::text, created_by, warning_type, alert_group,
@@ -32,53 +68,8 @@ _OLDER = Sql("""
         ORDER BY -id DESC LIMIT :limit
     ) AS older
 """)
-
-_BACKLOG = Sql("""
-    SELECT code FROM unnest(CAST(:codes AS bigint[]), CAST(:counts AS integer[])) AS asked (code, count)
-    WHERE (SELECT count(*) FROM (
-               SELECT FROM command                                              -- index: command_start
-               WHERE type IN ('START_PROCESS', 'START_CURRENT_TASK_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA')
-                 AND workflow_code = code LIMIT count) AS start) >= count
-""")
-_ABOVE = Sql("""
-    SELECT id, params FROM workflow_instance WHERE id = ANY(CAST(:runs AS bigint[]))   -- index: workflow_instance_pkey
-""")
-_FIRST = Sql("""
-    SELECT i.id, older.id FROM workflow_instance i CROSS JOIN LATERAL (
-        SELECT c.id FROM command c                                              -- index: command_start
-        WHERE c.type IN ('START_PROCESS', 'START_CURRENT_TASK_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA')
-          AND c.workflow_code = i.workflow_code AND -c.id > -i.command_id
-        ORDER BY -c.id DESC LIMIT 1
-    ) AS older
-    WHERE i.id = ANY(CAST(:runs AS bigint[])) AND i.serial_key <> ''
-""")
-
-
-async def parameters_above(
-    connection: AsyncConnection, runs: Collection[WorkflowInstanceId]
-) -> dict[WorkflowInstanceId, str | None]:
-    """The parameters of these runs, which the starts of their children inherit."""
-    return {WorkflowInstanceId(run): params for run, params in await connection.execute(_ABOVE, {"runs": list(runs)})}
-
-
-async def first_older(
-    connection: AsyncConnection, runs: Collection[WorkflowInstanceId]
-) -> dict[WorkflowInstanceId, CommandId]:
-    """Of each of these runs that has a key the oldest start of its workflow, of any key, that is older than its own."""
-    rows = (await connection.execute(_FIRST, {"runs": list(runs)})).all()
-    return {WorkflowInstanceId(run): CommandId(command) for run, command in rows}
-
-
-async def backlogs(connection: AsyncConnection, least: Mapping[WorkflowCode, int]) -> set[WorkflowCode]:
-    """The workflows of which at least so many starts, one or more, are in the command table."""
-    values = {"codes": list(least), "counts": list(least.values())}
-    return {WorkflowCode(code) for (code,) in await connection.execute(_BACKLOG, values)}
-
-
 async def older_starts(
     connection: AsyncConnection, before: Mapping[WorkflowCode, CommandId], limit: int
 ) -> list[tuple[CommandRow, str | None]]:
     """Of each workflow up to `limit` starts that are older than this command, oldest first; with the parameters of the
     run above a child."""
-    values = {"codes": list(before), "befores": list(before.values()), "limit": limit}
-    return [(CommandRow(*row[:-1]), row[-1]) for row in await connection.execute(_OLDER, values)]

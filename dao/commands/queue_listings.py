@@ -9,6 +9,7 @@ from datetime import timedelta
 from dao.commands.rows import Residue, WaitingCommand
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.ids import CommandId
 
 READ_MAX = 5_000
@@ -70,44 +71,6 @@ _BY_ID = Sql("""
     ORDER BY c.id LIMIT :limit
 """)
 _UP_TO = Sql("SELECT id FROM command WHERE id > :after ORDER BY id OFFSET CAST(:read AS bigint) - 1 LIMIT 1")
-_IS_LONGER = Sql("SELECT EXISTS (SELECT FROM command ORDER BY id OFFSET :read)")
-# Commands that need no room have priority: a full master takes them too.
-_WITHOUT_ROOM = Sql("""
-    SELECT c.id, c.type,
-           CASE WHEN isfinite(c.created_at)
-                THEN extract(epoch FROM clock_timestamp() - c.created_at)::float8 END,
-           nullif(split_part(c.parent, '/', 1), '') AS above
-    FROM command c
-    WHERE c.created_at < now() - CAST(:older_than AS interval) AND c.priority_rank >= 0    -- index: command_age
-    ORDER BY c.created_at LIMIT :limit
-""")
-_RESIDUES = Sql("""
-    SELECT slot, count(c.id),
-           extract(epoch FROM clock_timestamp() - min(c.created_at) FILTER (WHERE isfinite(c.created_at)))::float8
-    FROM generate_series(0, :total - 1) AS slot
-    LEFT JOIN (SELECT id, created_at FROM command ORDER BY id LIMIT :read) AS c        -- index: command_pkey
-           ON (c.id / :id_step) % :total = slot
-    GROUP BY slot ORDER BY slot
-""")
-# index: command_history_pkey. Of two that were taken at the same time that with the higher number is meant.
-_LAST_TAKEN = Sql("""
-    SELECT command_id, type, extract(epoch FROM clock_timestamp() - handled_at)::float8,
-           CASE WHEN isfinite(created_at) THEN extract(epoch FROM handled_at - created_at)::float8 END
-    FROM command_history WHERE outcome = 'DONE' ORDER BY command_id DESC LIMIT 1
-""")
-# Two subqueries, each with a partial index: a single one for both would read all tasks in the history.
-_QUEUE = Sql("""
-    SELECT coalesce(q.worker_group, r.worker_group), coalesce(q.waiting, 0), q.oldest_s, coalesce(r.running, 0)
-    FROM (SELECT worker_group, count(*) AS waiting,
-                 extract(epoch FROM clock_timestamp()
-                                    - min(greatest(queued_at, due_at))
-                                      FILTER (WHERE isfinite(greatest(queued_at, due_at))))::float8 AS oldest_s
-          FROM task_instance WHERE state = 'QUEUED' GROUP BY worker_group) AS q
-    FULL JOIN (SELECT worker_group, count(*) AS running
-               FROM task_instance WHERE state IN ('DISPATCH', 'RUNNING_EXECUTION') GROUP BY worker_group) AS r
-      ON r.worker_group = q.worker_group
-    ORDER BY 1
-""")
 
 
 async def waiting_commands(
@@ -139,29 +102,59 @@ async def commands_by_id(
     return [WaitingCommand(*row) for row in rows.all()], up_to
 
 
+# Commands that need no room have priority: a full master takes them too.
+@statement("""
+    SELECT c.id, c.type,
+           CASE WHEN isfinite(c.created_at)
+                THEN extract(epoch FROM clock_timestamp() - c.created_at)::float8 END,
+           nullif(split_part(c.parent, '/', 1), '') AS above
+    FROM command c
+    WHERE c.created_at < now() - CAST(:older_than AS interval) AND c.priority_rank >= 0    -- index: command_age
+    ORDER BY c.created_at LIMIT :limit
+""")
 async def without_room(connection: AsyncConnection, older_than: timedelta, limit: int) -> list[WithoutRoom]:
     """The first `limit` commands that need room and have waited for longer than that; oldest first."""
-    values = {"older_than": older_than, "limit": limit}
-    return [WithoutRoom(*row) for row in await connection.execute(_WITHOUT_ROOM, values)]
 
 
+@statement("""
+    SELECT slot, count(c.id),
+           extract(epoch FROM clock_timestamp() - min(c.created_at) FILTER (WHERE isfinite(c.created_at)))::float8
+    FROM generate_series(0, :total - 1) AS slot
+    LEFT JOIN (SELECT id, created_at FROM command ORDER BY id LIMIT :COUNTED_MAX) AS c        -- index: command_pkey
+           ON (c.id / :id_step) % :total = slot
+    GROUP BY slot ORDER BY slot
+""")
 async def waiting_by_residue(connection: AsyncConnection, total: int, id_step: int = 1) -> list[Residue]:
     """How many of the `COUNTED_MAX` oldest commands wait for each of `total` slots."""
-    values = {"total": total, "id_step": id_step, "read": COUNTED_MAX}
-    return [Residue(*row) for row in await connection.execute(_RESIDUES, values)]
 
 
+@statement("SELECT EXISTS (SELECT FROM command ORDER BY id OFFSET :COUNTED_MAX)")
 async def is_longer(connection: AsyncConnection) -> bool:
     """Whether more commands wait than `waiting_by_residue` counts."""
-    return bool((await connection.execute(_IS_LONGER, {"read": COUNTED_MAX})).scalar_one())
 
 
+# index: command_history_pkey. Of two that were taken at the same time that with the higher number is meant.
+@statement("""
+    SELECT command_id, type, extract(epoch FROM clock_timestamp() - handled_at)::float8,
+           CASE WHEN isfinite(created_at) THEN extract(epoch FROM handled_at - created_at)::float8 END
+    FROM command_history WHERE outcome = 'DONE' ORDER BY command_id DESC LIMIT 1
+""")
 async def last_taken(connection: AsyncConnection) -> LastTaken | None:
     """The newest command that a master has taken; None in a new database."""
-    row = (await connection.execute(_LAST_TAKEN)).first()
-    return None if row is None else LastTaken(*row)
 
 
+# Two subqueries, each with a partial index: a single one for both would read all tasks in the history.
+@statement("""
+    SELECT coalesce(q.worker_group, r.worker_group), coalesce(q.waiting, 0), q.oldest_s, coalesce(r.running, 0)
+    FROM (SELECT worker_group, count(*) AS waiting,
+                 extract(epoch FROM clock_timestamp()
+                                    - min(greatest(queued_at, due_at))
+                                      FILTER (WHERE isfinite(greatest(queued_at, due_at))))::float8 AS oldest_s
+          FROM task_instance WHERE state = 'QUEUED' GROUP BY worker_group) AS q
+    FULL JOIN (SELECT worker_group, count(*) AS running
+               FROM task_instance WHERE state IN ('DISPATCH', 'RUNNING_EXECUTION') GROUP BY worker_group) AS r
+      ON r.worker_group = q.worker_group
+    ORDER BY 1
+""")
 async def queue_by_group(connection: AsyncConnection) -> list[GroupQueue]:
     """The worker groups with waiting or running attempts, by name."""
-    return [GroupQueue(*row) for row in await connection.execute(_QUEUE)]

@@ -14,6 +14,7 @@ from dao.postgres.notify import changed
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.rows import Row
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.accounts.project_limits import NO_LIMITS, ProjectLimits, limits_of
 from model.changes import Changes
 from model.choices import ReleaseState
@@ -69,11 +70,6 @@ class Wanted:
 
 
 ALL = Wanted()
-_WHEREABOUTS = Sql("""
-    SELECT d.code, d.name, d.project, coalesce(p.code, 0) AS project_code
-    FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
-    WHERE d.code = ANY(CAST(:codes AS bigint[]))
-""")
 _HEADS = Sql("""
     SELECT d.code, d.project, d.name, d.version, d.release_state, coalesce(p.params, '{}') AS project_params,
            p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups
@@ -118,12 +114,6 @@ _PAGE = Sql("""
                WHERE v.workflow_code = d.code AND v.version = d.version))
     ORDER BY d.code LIMIT :limit
 """)
-# As text: JSON nested too deeply for Python's parser must fail one definition, not the whole fetch.
-_SPECS = Sql("""
-    SELECT workflow_code, version, spec::text FROM workflow_version
-    JOIN unnest(CAST(:codes AS bigint[]), CAST(:versions AS integer[])) AS wanted (wanted_code, wanted_version)
-      ON workflow_code = wanted_code AND version = wanted_version
-""")
 # The row lock serializes two saves of one name.
 _LOCK_HEAD = Sql("""
     INSERT INTO workflow_definition (code, project, name, version, release_state)
@@ -132,8 +122,6 @@ _LOCK_HEAD = Sql("""
     ON CONFLICT (project, name) DO UPDATE SET updated_at = clock_timestamp()
     RETURNING code, version
 """)
-_LOCK = Sql("SELECT FROM workflow_definition WHERE code = :code FOR NO KEY UPDATE")
-_PROJECTS = Sql("SELECT project FROM workflow_definition WHERE name = :name ORDER BY project")
 _LAST_VERSION = Sql("SELECT max(version) FROM workflow_version WHERE workflow_code = :code")
 _INSERT_VERSION = Sql("""
     INSERT INTO workflow_version (workflow_code, version, spec, created_by, source_text)
@@ -187,10 +175,13 @@ def no_workflow(code: WorkflowCode) -> NotFound:
     return NotFound(f"there is no workflow with the code {code}; `shoal workflow list` lists those there are")
 
 
+@statement("""
+    SELECT d.code, d.name, d.project, coalesce(p.code, 0) AS project_code
+    FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
+    WHERE d.code = ANY(CAST(:codes AS bigint[]))
+""")
 async def whereabouts(connection: AsyncConnection, codes: Collection[WorkflowCode]) -> dict[WorkflowCode, Whereabouts]:
     """Names and projects of these definitions; those that do not exist are missing."""
-    rows = (await connection.execute(_WHEREABOUTS, {"codes": list(codes)})).all()
-    return {WorkflowCode(row.code): Whereabouts(row.name, row.project, row.project_code) for row in rows}
 
 
 async def find(
@@ -213,9 +204,9 @@ async def find(
     return _definition(row)
 
 
+@statement("SELECT project FROM workflow_definition WHERE name = :name ORDER BY project")
 async def projects_with(connection: AsyncConnection, name: str) -> list[str]:
     """The names of the projects that have a workflow of this name, sorted."""
-    return (await connection.execute(_PROJECTS, {"name": name})).scalars()
 
 
 async def page(
@@ -240,14 +231,16 @@ async def specs(
     return {key: _spec_or_reason(content) for key, content in (await contents(connection, wanted)).items()}
 
 
+# As text: JSON nested too deeply for Python's parser must fail one definition, not the whole fetch.
+@statement("""
+    SELECT workflow_code, version, spec::text FROM workflow_version
+    JOIN unnest(CAST(:wanted.0 AS bigint[]), CAST(:wanted.1 AS integer[])) AS wanted (wanted_code, wanted_version)
+      ON workflow_code = wanted_code AND version = wanted_version
+""")
 async def contents(
     connection: AsyncConnection, wanted: Collection[tuple[WorkflowCode, int]]
 ) -> dict[tuple[WorkflowCode, int], str]:
     """The same versions as stored, for `read_spec`: JSON text."""
-    rows = await connection.execute(
-        _SPECS, {"codes": [code for code, _ in wanted], "versions": [version for _, version in wanted]}
-    )
-    return {(WorkflowCode(row.workflow_code), row.version): row.spec for row in rows.all()}
 
 
 async def save(
@@ -300,9 +293,9 @@ async def save(
     return Definition(code, project, name, version, release_state), is_new
 
 
+@statement("SELECT FROM workflow_definition WHERE code = :code FOR NO KEY UPDATE")
 async def lock(connection: AsyncConnection, code: WorkflowCode) -> None:
     """Let no other transaction change this workflow, or its schedules through Shoal, until this one ends."""
-    await connection.execute(_LOCK, {"code": code})
 
 
 def _check_names(name: str, spec: WorkflowSpec) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.ids import WorkflowCode
 
 
@@ -46,40 +46,17 @@ class ListedDraft:
 
 
 # The workflows by their names: one by one, since a person has few drafts, and a cluster may have many workflows.
-_LIST = Sql("""
+@statement("""
     SELECT w.person, w.project, w.name, w.base_version, w.revision, w.created_at, w.updated_at, octet_length(w.content),
            d.code, d.version
     FROM workflow_draft w
     LEFT JOIN LATERAL (
         SELECT code, version FROM workflow_definition WHERE project = w.project AND name = w.name OFFSET 0) AS d ON true
-    WHERE w.person = :person AND (w.project, w.name) > (:after_project, :after_name)
+    WHERE w.person = :person AND (w.project, w.name) > (:after.0, :after.1)
       AND w.project = coalesce(CAST(:project AS text), w.project)
       AND (CAST(:visible AS text[]) IS NULL OR w.project = ANY(CAST(:visible AS text[])))
     ORDER BY w.project, w.name LIMIT :limit
 """)
-_FIND = Sql("""
-    SELECT person, project, name, base_version, revision, created_at, updated_at, octet_length(content), content
-    FROM workflow_draft WHERE person = :person AND project = :project AND name = :name
-""")
-_COUNT = Sql("SELECT count(*) FROM workflow_draft WHERE person = :person")
-_INSERT = Sql("""
-    INSERT INTO workflow_draft (person, project, name, content, base_version)
-    VALUES (:person, :project, :name, :content, CAST(:base_version AS integer))
-    ON CONFLICT DO NOTHING
-    RETURNING person, project, name, base_version, revision, created_at, updated_at, octet_length(content)
-""")
-_UPDATE = Sql("""
-    UPDATE workflow_draft SET content = :content, base_version = CAST(:base_version AS integer),
-           revision = DEFAULT, updated_at = clock_timestamp()
-    WHERE person = :person AND project = :project AND name = :name AND revision = :revision
-    RETURNING person, project, name, base_version, revision, created_at, updated_at, octet_length(content)
-""")
-_DELETE = Sql("""
-    DELETE FROM workflow_draft
-    WHERE person = :person AND project = :project AND name = :name AND revision = :revision
-""")
-
-
 async def drafts_of(
     connection: AsyncConnection,
     person: str,
@@ -96,44 +73,49 @@ async def drafts_of(
         project: only those of this project.
         visible: only those of these projects; None = of all.
     """
-    values = {"person": person, "after_project": after[0], "after_name": after[1], "limit": limit, "project": project}
-    rows = await connection.execute(_LIST, {**values, "visible": None if visible is None else list(visible)})
-    return [ListedDraft(DraftHead(*row[:-2]), *row[-2:]) for row in rows.all()]
 
 
+@statement("""
+    SELECT person, project, name, base_version, revision, created_at, updated_at, octet_length(content), content
+    FROM workflow_draft WHERE person = :person AND project = :project AND name = :name
+""")
 async def find(connection: AsyncConnection, person: str, project: str, name: str) -> Draft | None:
     """The draft of a person for a workflow."""
-    row = (await connection.execute(_FIND, {"person": person, "project": project, "name": name})).first()
-    return None if row is None else Draft(DraftHead(*row[:-1]), row[-1])
 
 
-async def count(connection: AsyncConnection, person: str) -> int:
-    found: int = (await connection.execute(_COUNT, {"person": person})).scalar_one()
-    return found
+@statement("SELECT count(*) FROM workflow_draft WHERE person = :person")
+async def count(connection: AsyncConnection, person: str) -> int: ...
 
 
+@statement("""
+    INSERT INTO workflow_draft (person, project, name, content, base_version)
+    VALUES (:person, :project, :name, :content, CAST(:base_version AS integer))
+    ON CONFLICT DO NOTHING
+    RETURNING person, project, name, base_version, revision, created_at, updated_at, octet_length(content)
+""")
 async def insert(
     connection: AsyncConnection, person: str, project: str, name: str, content: str, base_version: int | None
 ) -> DraftHead | None:
     """Make a draft; None if there is one already."""
-    values = {"person": person, "project": project, "name": name, "content": content, "base_version": base_version}
-    row = (await connection.execute(_INSERT, values)).first()
-    return None if row is None else DraftHead(*row)
 
 
+@statement("""
+    UPDATE workflow_draft SET content = :content, base_version = CAST(:base_version AS integer),
+           revision = DEFAULT, updated_at = clock_timestamp()
+    WHERE person = :seen.person AND project = :seen.project AND name = :seen.name
+      AND revision = :revision
+    RETURNING person, project, name, base_version, revision, created_at, updated_at, octet_length(content)
+""")
 async def update(
     connection: AsyncConnection, seen: DraftHead, revision: int, content: str, base_version: int | None
 ) -> DraftHead | None:
     """Change a draft if it still has that revision; None if not."""
-    values = {**_key(seen), "revision": revision, "content": content, "base_version": base_version}
-    row = (await connection.execute(_UPDATE, values)).first()
-    return None if row is None else DraftHead(*row)
 
 
+@statement("""
+    DELETE FROM workflow_draft
+    WHERE person = :seen.person AND project = :seen.project AND name = :seen.name
+      AND revision = :revision
+""")
 async def delete(connection: AsyncConnection, seen: DraftHead, revision: int) -> bool:
     """Delete a draft if it still has that revision."""
-    return (await connection.execute(_DELETE, {**_key(seen), "revision": revision})).rowcount == 1
-
-
-def _key(head: DraftHead) -> dict[str, object]:
-    return {"person": head.person, "project": head.project, "name": head.name}

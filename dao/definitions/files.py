@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import missing, statement
 from model.errors import NotFound
 
 
@@ -45,43 +46,8 @@ _PUT = Sql("""
         WHERE project_file.hash <> excluded.hash
     RETURNING path
 """)
-_PAGE = Sql("""
-    SELECT f.path, f.hash, octet_length(c.content), f.changed_at, f.changed_by
-    FROM project_file f JOIN file_content c ON c.hash = f.hash
-    WHERE f.project = :project AND f.path > :after                                   -- index: project_file_pkey
-      AND starts_with(f.path, :under)
-    ORDER BY f.path LIMIT :limit
-""")
-_FIND = Sql("""
-    SELECT f.path, f.hash, octet_length(c.content), f.changed_at, f.changed_by, c.content
-    FROM project_file f JOIN file_content c ON c.hash = f.hash
-    WHERE f.project = :project AND f.path = :path                                    -- index: project_file_pkey
-""")
-_DELETE = Sql("DELETE FROM project_file WHERE project = :project AND path = :path RETURNING hash")
-_HASHES = Sql("""
-    SELECT path, hash FROM project_file
-    WHERE project = :project                                                         -- index: project_file_pkey
-      AND (path = ANY(CAST(:paths AS text[]))
-           OR EXISTS (SELECT FROM unnest(CAST(:folders AS text[])) AS folder WHERE starts_with(path, folder)))
-""")
 _CONTENTS = Sql("""
     SELECT hash, content FROM file_content WHERE hash = ANY(CAST(:hashes AS text[]))  -- index: file_content_pkey
-""")
-# By the workflows of the project: it has few that name files.
-_OUTDATED = Sql("""
-    SELECT d.code, d.name FROM workflow_definition d
-    JOIN version_file v ON v.workflow_code = d.code AND v.version = d.version AND v.path = :path
-                                                                                     -- index: version_file_pkey
-    WHERE d.project = :project AND v.hash IS DISTINCT FROM CAST(:hash AS text) ORDER BY d.name LIMIT :limit
-""")
-# What is about to be named was put within the day; the foreign keys hold what is named meanwhile.
-_DELETE_UNNAMED = Sql("""
-    DELETE FROM file_content WHERE hash = ANY(ARRAY(
-        SELECT c.hash FROM file_content c
-        WHERE c.named_at < now() - CAST(:kept AS interval)
-          AND NOT EXISTS (SELECT FROM project_file f WHERE f.hash = c.hash)           -- index: project_file_content
-          AND NOT EXISTS (SELECT FROM version_file v WHERE v.hash = c.hash)           -- index: version_file_content
-        LIMIT :limit))
 """)
 
 
@@ -98,50 +64,15 @@ async def put(connection: AsyncConnection, project: str, path: str, content: byt
     return (await connection.execute(_PUT, values)).first() is not None
 
 
+@statement("""
+    SELECT f.path, f.hash, octet_length(c.content), f.changed_at, f.changed_by
+    FROM project_file f JOIN file_content c ON c.hash = f.hash
+    WHERE f.project = :project AND f.path > :after                                   -- index: project_file_pkey
+      AND starts_with(f.path, :under)
+    ORDER BY f.path LIMIT :limit
+""")
 async def page(connection: AsyncConnection, project: str, limit: int, *, after: str, under: str) -> list[ProjectFile]:
     """Up to `limit` files of a project by path: those after the path `after` whose paths begin with `under`."""
-    values = {"project": project, "limit": limit, "after": after, "under": under}
-    return [ProjectFile(*row) for row in await connection.execute(_PAGE, values)]
-
-
-async def find(connection: AsyncConnection, project: str, path: str) -> tuple[ProjectFile, bytes]:
-    """A file and its content. Raises `NotFound`."""
-    row = (await connection.execute(_FIND, {"project": project, "path": path})).first()
-    if row is None:
-        raise _not_found(project, path)
-    return ProjectFile(*row[:-1]), bytes(row[-1])
-
-
-async def delete(connection: AsyncConnection, project: str, path: str) -> None:
-    """Delete a file; versions keep its content. Raises `NotFound`."""
-    if (await connection.execute(_DELETE, {"project": project, "path": path})).first() is None:
-        raise _not_found(project, path)
-
-
-async def hashes(
-    connection: AsyncConnection, project: str, paths: Collection[str], folders: Collection[str]
-) -> dict[str, str]:
-    """The hashes of these files of a project, and of all files below these folders, by path; those that are there."""
-    values = {"project": project, "paths": list(paths), "folders": list(folders)}
-    return {row.path: row.hash for row in await connection.execute(_HASHES, values)}
-
-
-async def contents(connection: AsyncConnection, wanted: Collection[str]) -> Mapping[str, bytes]:
-    """The contents with these hashes; those that are there."""
-    return {row.hash: bytes(row.content) for row in await connection.execute(_CONTENTS, {"hashes": list(wanted)})}
-
-
-async def outdated(
-    connection: AsyncConnection, project: str, path: str, content_hash: str | None, limit: int
-) -> Sequence[FileUser]:
-    """Workflows of the project, by name, whose current version has another content of this file."""
-    values = {"project": project, "path": path, "hash": content_hash, "limit": limit}
-    return [FileUser(*row) for row in await connection.execute(_OUTDATED, values)]
-
-
-async def delete_unnamed(connection: FencedTransaction, kept: timedelta, limit: int) -> int:
-    """Delete up to `limit` contents that nothing names and that were put longer ago. Returns how many."""
-    return (await connection.execute(_DELETE_UNNAMED, {"kept": kept, "limit": limit})).rowcount
 
 
 def _not_found(project: str, path: str) -> NotFound:
@@ -149,3 +80,62 @@ def _not_found(project: str, path: str) -> NotFound:
         f'there is no file "{path[:200]}" in project "{project}"; `shoal project file list --project {project}` lists '
         f"those there are"
     )
+
+
+@missing(_not_found)
+@statement("""
+    SELECT f.path, f.hash, octet_length(c.content), f.changed_at, f.changed_by, c.content
+    FROM project_file f JOIN file_content c ON c.hash = f.hash
+    WHERE f.project = :project AND f.path = :path                                    -- index: project_file_pkey
+""")
+async def find(connection: AsyncConnection, project: str, path: str) -> tuple[ProjectFile, bytes]:
+    """A file and its content. Raises `NotFound`."""
+
+
+@missing(_not_found)
+@statement("DELETE FROM project_file WHERE project = :project AND path = :path RETURNING hash")
+async def delete(connection: AsyncConnection, project: str, path: str) -> None:
+    """Delete a file; versions keep its content. Raises `NotFound`."""
+
+
+@statement("""
+    SELECT path, hash FROM project_file
+    WHERE project = :project                                                         -- index: project_file_pkey
+      AND (path = ANY(CAST(:paths AS text[]))
+           OR EXISTS (SELECT FROM unnest(CAST(:folders AS text[])) AS folder WHERE starts_with(path, folder)))
+""")
+async def hashes(
+    connection: AsyncConnection, project: str, paths: Collection[str], folders: Collection[str]
+) -> dict[str, str]:
+    """The hashes of these files of a project, and of all files below these folders, by path; those that are there."""
+
+
+async def contents(connection: AsyncConnection, wanted: Collection[str]) -> Mapping[str, bytes]:
+    """The contents with these hashes; those that are there."""
+    return {row.hash: bytes(row.content) for row in await connection.execute(_CONTENTS, {"hashes": list(wanted)})}
+
+
+# By the workflows of the project: it has few that name files.
+@statement("""
+    SELECT d.code, d.name FROM workflow_definition d
+    JOIN version_file v ON v.workflow_code = d.code AND v.version = d.version AND v.path = :path
+                                                                                     -- index: version_file_pkey
+    WHERE d.project = :project AND v.hash IS DISTINCT FROM CAST(:content_hash AS text) ORDER BY d.name LIMIT :limit
+""")
+async def outdated(
+    connection: AsyncConnection, project: str, path: str, content_hash: str | None, limit: int
+) -> Sequence[FileUser]:
+    """Workflows of the project, by name, whose current version has another content of this file."""
+
+
+# What is about to be named was put within the day; the foreign keys hold what is named meanwhile.
+@statement("""
+    DELETE FROM file_content WHERE hash = ANY(ARRAY(
+        SELECT c.hash FROM file_content c
+        WHERE c.named_at < now() - CAST(:kept AS interval)
+          AND NOT EXISTS (SELECT FROM project_file f WHERE f.hash = c.hash)           -- index: project_file_content
+          AND NOT EXISTS (SELECT FROM version_file v WHERE v.hash = c.hash)           -- index: version_file_content
+        LIMIT :limit))
+""")
+async def delete_unnamed(connection: FencedTransaction, kept: timedelta, limit: int) -> int:
+    """Delete up to `limit` contents that nothing names and that were put longer ago. Returns how many."""

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.ids import WorkflowInstanceId
 from model.runs.states import WorkflowState
 
@@ -31,38 +31,31 @@ class RunName:
     state: WorkflowState
 
 
-_WORKFLOWS = Sql("""
+@statement("""
     SELECT name, project FROM workflow_definition
     WHERE starts_with(name, :prefix) AND NOT is_trial AND project = coalesce(CAST(:project AS text), project)
       AND (CAST(:visible AS text[]) IS NULL OR project = ANY(CAST(:visible AS text[])))
     ORDER BY name, project LIMIT :limit
 """)
-_RUNS = Sql("""
+async def workflows(
+    connection: AsyncConnection, prefix: str, project: str | None, visible: Collection[str] | None, limit: int
+) -> list[WorkflowName]:
+    """Workflows by name; `project`: only its own, `visible`: only those of these projects."""
+
+
+@statement("""
     SELECT i.id, d.name, i.state
-    FROM (SELECT id, workflow_code, state FROM workflow_instance ORDER BY id DESC LIMIT :newest) AS i
+    FROM (SELECT id, workflow_code, state FROM workflow_instance ORDER BY id DESC LIMIT :NEWEST) AS i
     LEFT JOIN workflow_definition d ON d.code = i.workflow_code
     WHERE starts_with(CAST(i.id AS text), :prefix)
       AND (CAST(:project AS text) IS NULL OR d.project = CAST(:project AS text))
       AND (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
     ORDER BY i.id DESC LIMIT :limit
 """)
-
-
-async def workflows(
-    connection: AsyncConnection, prefix: str, project: str | None, visible: Collection[str] | None, limit: int
-) -> list[WorkflowName]:
-    """Workflows by name; `project`: only its own, `visible`: only those of these projects."""
-    values = {"prefix": prefix, "project": project, "visible": _texts(visible), "limit": limit}
-    return [WorkflowName(*row) for row in await connection.execute(_WORKFLOWS, values)]
-
-
 async def runs(
     connection: AsyncConnection, prefix: str, project: str | None, visible: Collection[str] | None, limit: int
 ) -> list[RunName]:
     """The last runs whose id begins so, newest first. For the arguments see `workflows`."""
-    values = {"prefix": prefix, "project": project, "visible": _texts(visible), "limit": limit, "newest": NEWEST}
-    rows = (await connection.execute(_RUNS, values)).all()
-    return [RunName(WorkflowInstanceId(id_), name, WorkflowState(state)) for id_, name, state in rows]
 
 
 def _texts(given: Collection[str] | None) -> list[str] | None:

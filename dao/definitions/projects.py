@@ -9,32 +9,12 @@ from datetime import datetime
 
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.definitions.defaults import TaskDefaults
 from model.definitions.project_defaults import read_defaults, written_defaults
 from model.errors import NotFound, Refused
 from model.parameters.parameters import parse_parameters
 
-# Few rows: what the projects are is read whole, and counted for those of the page only.
-_PAGE = Sql("""
-    SELECT n.name, coalesce(p.params, '{}'), p.created_at,
-           p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups, p.kept_days,
-           coalesce(p.defaults, '{}')::text,
-           (SELECT count(*) FROM workflow_definition d WHERE d.project = n.name AND NOT d.is_trial)
-    FROM (SELECT name FROM project UNION SELECT project FROM workflow_definition WHERE NOT is_trial) n
-    LEFT JOIN project p USING (name)
-    WHERE n.name > :after AND (CAST(:names AS text[]) IS NULL OR n.name = ANY(CAST(:names AS text[])))
-    ORDER BY n.name LIMIT :limit
-""")
-_INSERT = Sql("INSERT INTO project (name) VALUES (:name) ON CONFLICT DO NOTHING")
-_WORKFLOWS = Sql(
-    "SELECT name FROM workflow_definition WHERE project = :name AND NOT is_trial ORDER BY name LIMIT :limit"
-)
-_DELETE = Sql("""
-    WITH former AS (DELETE FROM project_member WHERE project = :name),
-         views AS (DELETE FROM saved_view WHERE project = :name),
-         files AS (DELETE FROM project_file WHERE project = :name)
-    DELETE FROM project WHERE name = :name
-""")
 _DEFAULTS = Sql("SELECT defaults::text FROM project WHERE name = :name AND defaults <> '{}'")
 _SET_DEFAULTS = Sql("UPDATE project SET defaults = CAST(:defaults AS jsonb) WHERE name = :name")
 _PARAMS = Sql("SELECT params FROM project WHERE name = :name")
@@ -44,7 +24,6 @@ _HOLD = Sql("""
     INSERT INTO project (name) VALUES (:name) ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING params
 """)
 _SET = Sql("UPDATE project SET params = :params WHERE name = :name")
-_KEEP = Sql("UPDATE project SET kept_days = :days WHERE name = :name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +46,22 @@ class Project:
     workflows: int
 
 
+# Few rows: what the projects are is read whole, and counted for those of the page only.
+@statement("""
+    SELECT n.name, coalesce(p.params, '{}'), p.created_at,
+           p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups, p.kept_days,
+           coalesce(p.defaults, '{}')::text,
+           (SELECT count(*) FROM workflow_definition d WHERE d.project = n.name AND NOT d.is_trial)
+    FROM (SELECT name FROM project UNION SELECT project FROM workflow_definition WHERE NOT is_trial) n
+    LEFT JOIN project p USING (name)
+    WHERE n.name > coalesce(CAST(:after AS text), '')
+      AND (CAST(:visible AS text[]) IS NULL OR n.name = ANY(CAST(:visible AS text[])))
+    ORDER BY n.name LIMIT :limit
+""")
 async def page(
     connection: AsyncConnection, limit: int, *, after: str | None = None, visible: Collection[str] | None = None
 ) -> list[Project]:
     """Up to `limit` projects by name, those after the name `after`; only the `visible` ones, None = all."""
-    names = None if visible is None else list(visible)
-    rows = (await connection.execute(_PAGE, {"limit": limit, "after": after or "", "names": names})).all()
-    return [Project(*row) for row in rows]
 
 
 async def find(connection: AsyncConnection, name: str) -> Project:
@@ -84,19 +72,24 @@ async def find(connection: AsyncConnection, name: str) -> Project:
     return found[0]
 
 
+@statement("INSERT INTO project (name) VALUES (:name) ON CONFLICT DO NOTHING")
 async def insert(connection: AsyncConnection, name: str) -> bool:
     """Make a project; False if it has a row already."""
-    return (await connection.execute(_INSERT, {"name": name})).rowcount == 1
 
 
+@statement("SELECT name FROM workflow_definition WHERE project = :name AND NOT is_trial ORDER BY name LIMIT :limit")
 async def workflows_of(connection: AsyncConnection, name: str, limit: int) -> list[str]:
     """The names of up to `limit` workflows of a project."""
-    return (await connection.execute(_WORKFLOWS, {"name": name, "limit": limit})).scalars()
 
 
+@statement("""
+    WITH former AS (DELETE FROM project_member WHERE project = :name),
+         views AS (DELETE FROM saved_view WHERE project = :name),
+         files AS (DELETE FROM project_file WHERE project = :name)
+    DELETE FROM project WHERE name = :name
+""")
 async def delete(connection: AsyncConnection, name: str) -> None:
     """Delete a project, its members, the views that they share, and its files."""
-    await connection.execute(_DELETE, {"name": name})
 
 
 def _not_there(name: str) -> NotFound:
@@ -146,9 +139,9 @@ async def change(
     return left
 
 
+@statement("UPDATE project SET kept_days = :days WHERE name = :name")
 async def keep(connection: AsyncConnection, name: str, days: int | None) -> None:
     """Say for how many days ended runs of a project are kept, which has a row; see `Project`."""
-    await connection.execute(_KEEP, {"name": name, "days": days})
 
 
 async def defaults(connection: AsyncConnection, name: str) -> TaskDefaults:

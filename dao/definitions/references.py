@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.ids import WorkflowCode
@@ -43,7 +44,6 @@ _HAS_PROJECT = Sql("""
     SELECT :project = 'default' OR EXISTS (SELECT FROM project WHERE name = :project)
         OR EXISTS (SELECT FROM workflow_definition WHERE project = :project)
 """)
-_NAMES = Sql("SELECT code, project, name FROM workflow_definition")
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +197,8 @@ def _references(spec: str) -> list[Reference]:
         return []
 
 
-async def _codes(connection: AsyncConnection) -> dict[tuple[str, str], WorkflowCode]:
-    return {(row.project, row.name): WorkflowCode(row.code) for row in await connection.execute(_NAMES)}
+@statement("SELECT project, name, code FROM workflow_definition")
+async def _codes(connection: AsyncConnection) -> dict[tuple[str, str], WorkflowCode]: ...
 
 
 def _code(reference: Reference, project: str, codes: Mapping[tuple[str, str], WorkflowCode]) -> WorkflowCode | None:

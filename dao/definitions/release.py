@@ -8,6 +8,7 @@ from dao.definitions.references import named_by
 from dao.postgres.notify import changed
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.changes import Changes
 from model.choices import ReleaseState
 from model.ids import CommandId, ScheduleId, WorkflowCode, WorkflowInstanceId
@@ -18,7 +19,6 @@ _SET_STATE = Sql("""
     UPDATE workflow_definition SET release_state = :state, updated_at = clock_timestamp()
     WHERE code = :code AND release_state <> :state
 """)
-_FIRING = Sql("SELECT id FROM schedule WHERE workflow_code = :code AND state = 'ONLINE' ORDER BY id")
 _SCHEDULES = Sql("SELECT id FROM schedule WHERE workflow_code = :code ORDER BY id LIMIT :limit")
 # In two parts, each with its index: workflow_instance_line, workflow_instance_turn.
 _UNFINISHED = Sql("""
@@ -52,9 +52,9 @@ async def set_state(connection: AsyncConnection, code: WorkflowCode, state: Rele
     return (await connection.execute(_SET_STATE, {"code": code, "state": state})).rowcount > 0
 
 
+@statement("SELECT id FROM schedule WHERE workflow_code = :code AND state = 'ONLINE' ORDER BY id")
 async def firing(connection: AsyncConnection, code: WorkflowCode) -> list[ScheduleId]:
     """Its schedules that are ONLINE."""
-    return (await connection.execute(_FIRING, {"code": code})).scalars()
 
 
 async def users_of(connection: AsyncConnection, code: WorkflowCode) -> Users:

@@ -9,6 +9,7 @@ from dao.postgres.notify import SCHEDULE, changed, notify
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.rows import Row
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.changes import Changes
 from model.choices import FailureStrategy, Misfire, Priority, WarningType
 from model.errors import Refused
@@ -22,7 +23,6 @@ _CONTENTS = Sql("""
     ORDER BY id
 """)
 _CHANGE = "UPDATE schedule SET {}, updated_at = clock_timestamp() WHERE id = :id RETURNING workflow_code"
-_LIST_IN_FILE = Sql("UPDATE schedule SET from_file = true WHERE id = :id AND NOT from_file")
 COLUMNS = frozenset(ScheduleSpec.__slots__)
 
 
@@ -53,9 +53,9 @@ async def change_columns(connection: AsyncConnection, id_: ScheduleId, values: M
     await changed(connection, Changes(definitions=set(rows.scalars())))
 
 
+@statement("UPDATE schedule SET from_file = true WHERE id = :id_ AND NOT from_file")
 async def list_in_file(connection: AsyncConnection, id_: ScheduleId) -> None:
     """Record that the workflow's file lists it."""
-    await connection.execute(_LIST_IN_FILE, {"id": id_})
 
 
 def _stored(row: Row) -> StoredSchedule:

@@ -16,6 +16,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import SCHEDULE, changed, notify
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import missing, statement
 from model.changes import Changes
 from model.cluster.slots import Slot
 from model.errors import NotFound
@@ -98,21 +99,6 @@ _FIRE = Sql("""
     SELECT fired.id, (SELECT count(*) FROM asked WHERE asked.schedule_id = fired.id) AS commands FROM fired
 """)
 
-_OF_WORKFLOW = Sql("""
-    SELECT s.id, s.workflow_code, s.crontab, s.time_zone, s.start_time::text, s.end_time::text, s.state, s.misfire,
-           s.misfire_grace_s, s.next_fire_at::text, s.last_fire_at::text, s.problem, s.updated_at::text,
-           s.counts_from::text, d.name, d.project, s.from_file
-    FROM schedule s                                -- index: schedule_of_workflow
-    LEFT JOIN workflow_definition d ON d.code = s.workflow_code
-    WHERE s.workflow_code = :workflow ORDER BY s.id
-""")
-_FIND = Sql("""
-    SELECT s.id, s.workflow_code, s.crontab, s.time_zone, s.start_time::text, s.end_time::text, s.state, s.misfire,
-           s.misfire_grace_s, s.next_fire_at::text, s.last_fire_at::text, s.problem, s.updated_at::text,
-           s.counts_from::text, d.name, d.project, s.from_file
-    FROM schedule s LEFT JOIN workflow_definition d ON d.code = s.workflow_code
-    WHERE s.id = :id
-""")
 
 _INSERT = Sql("""
     INSERT INTO schedule (workflow_code, state, crontab, time_zone, start_time, end_time, params, misfire,
@@ -208,16 +194,31 @@ async def fire(connection: FencedTransaction, fires: Sequence[Fire]) -> dict[Sch
     return {ScheduleId(row.id): row.commands for row in await connection.execute(_FIRE, values)}
 
 
-async def of_workflow(connection: AsyncConnection, workflow: WorkflowCode) -> list[ScheduleRow]:
-    return [ScheduleRow(*row) for row in await connection.execute(_OF_WORKFLOW, {"workflow": workflow})]
+@statement("""
+    SELECT s.id, s.workflow_code, s.crontab, s.time_zone, s.start_time::text, s.end_time::text, s.state, s.misfire,
+           s.misfire_grace_s, s.next_fire_at::text, s.last_fire_at::text, s.problem, s.updated_at::text,
+           s.counts_from::text, d.name, d.project, s.from_file
+    FROM schedule s                                -- index: schedule_of_workflow
+    LEFT JOIN workflow_definition d ON d.code = s.workflow_code
+    WHERE s.workflow_code = :workflow ORDER BY s.id
+""")
+async def of_workflow(connection: AsyncConnection, workflow: WorkflowCode) -> list[ScheduleRow]: ...
 
 
+def _not_found(id_: ScheduleId) -> NotFound:
+    return NotFound(f"there is no schedule {id_}; `shoal schedule list` lists those there are")
+
+
+@missing(_not_found)
+@statement("""
+    SELECT s.id, s.workflow_code, s.crontab, s.time_zone, s.start_time::text, s.end_time::text, s.state, s.misfire,
+           s.misfire_grace_s, s.next_fire_at::text, s.last_fire_at::text, s.problem, s.updated_at::text,
+           s.counts_from::text, d.name, d.project, s.from_file
+    FROM schedule s LEFT JOIN workflow_definition d ON d.code = s.workflow_code
+    WHERE s.id = :id_
+""")
 async def find(connection: AsyncConnection, id_: ScheduleId) -> ScheduleRow:
     """One schedule. Raises `NotFound`."""
-    row = (await connection.execute(_FIND, {"id": id_})).first()
-    if row is None:
-        raise _not_found(id_)
-    return ScheduleRow(*row)
 
 
 async def insert(
@@ -265,7 +266,3 @@ async def _announce(connection: AsyncConnection, workflow: WorkflowCode) -> None
 
 def _values(spec: ScheduleSpec) -> dict[str, Any]:
     return {name: getattr(spec, name) for name in ScheduleSpec.__slots__}
-
-
-def _not_found(id_: ScheduleId) -> NotFound:
-    return NotFound(f"there is no schedule {id_}; `shoal schedule list` lists those there are")

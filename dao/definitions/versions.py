@@ -11,23 +11,9 @@ from pydantic import ValidationError
 
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.definitions.layout import Layout
 from model.ids import WorkflowCode
-
-# Asked by people only; the runs of one workflow are found by workflow_instance_time.
-_VERSIONS = Sql("""
-    SELECT v.version, v.created_at, v.created_by,
-           CASE WHEN jsonb_typeof(v.spec -> 'tasks') = 'array' THEN jsonb_array_length(v.spec -> 'tasks') ELSE 0 END,
-           coalesce(r.runs, 0), coalesce(r.unfinished, 0)
-    FROM workflow_version v
-    LEFT JOIN (
-        SELECT workflow_version, count(*) AS runs, count(*) FILTER (WHERE ended_at IS NULL) AS unfinished
-        FROM workflow_instance WHERE workflow_code = :code GROUP BY workflow_version
-    ) AS r ON r.workflow_version = v.version
-    WHERE v.workflow_code = :code AND v.version < :before
-    ORDER BY v.version DESC LIMIT :limit
-""")
-VERSION_MAX = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -42,19 +28,10 @@ class Version:
     unfinished: int
 
 
-_AUTHORSHIP = Sql("""
-    SELECT version, created_by, created_at FROM workflow_version WHERE workflow_code = :code AND version = :version
-""")
-
 _LISTED = Sql("""
     SELECT workflow_code, created_by, created_at, tags::text FROM workflow_version     -- index: workflow_version_pkey
     JOIN unnest(CAST(:codes AS bigint[]), CAST(:versions AS integer[])) AS wanted (wanted_code, wanted_version)
       ON workflow_code = wanted_code AND version = wanted_version
-""")
-
-_SINCE = Sql("""
-    SELECT version, created_by, created_at FROM workflow_version WHERE workflow_code = :code AND version > :version
-    ORDER BY version DESC LIMIT :limit
 """)
 
 
@@ -76,36 +53,17 @@ class ListedVersion:
     tags: Sequence[str]
 
 
-_READ_SOURCE = Sql("SELECT source_text FROM workflow_version WHERE workflow_code = :code AND version = :version")
-_WRITE_SOURCE = Sql("""
-    UPDATE workflow_version SET source_text = :source
-    WHERE workflow_code = :code AND version = :version AND source_text IS DISTINCT FROM :source
-""")
-# Rarely asked; it reads the texts of all current versions.
-_BEGINNING_WITH = Sql("""
-    SELECT d.code FROM workflow_definition d
-    JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version
-    WHERE starts_with(v.source_text, :head) AND NOT d.is_trial
-    ORDER BY d.project, d.name
-""")
 _READ_LAYOUT = Sql("SELECT layout::text FROM workflow_version WHERE workflow_code = :code AND version = :version")
 _WRITE_LAYOUT = Sql("""
     UPDATE workflow_version SET layout = CAST(:layout AS jsonb) WHERE workflow_code = :code AND version = :version
 """)
-# By the primary key. What a person inserted may still have declarations among its `params`.
-_ASKING = Sql("""
-    SELECT workflow_code, version FROM workflow_version
-    JOIN unnest(CAST(:codes AS bigint[]), CAST(:versions AS integer[])) AS wanted (wanted_code, wanted_version)
-      ON workflow_code = wanted_code AND version = wanted_version
-    WHERE jsonb_path_exists(spec, '$.declared.*.required ? (@ == true)')
-       OR jsonb_path_exists(spec, '$.params.*.required ? (@ == true)')
+
+
+@statement("""
+    SELECT version, created_by, created_at FROM workflow_version WHERE workflow_code = :code AND version = :version
 """)
-
-
 async def authorship(connection: AsyncConnection, code: WorkflowCode, version: int) -> Authorship | None:
     """Who saved a version; None if there is no such version."""
-    row = (await connection.execute(_AUTHORSHIP, {"code": code, "version": version})).first()
-    return None if row is None else Authorship(*row)
 
 
 async def listed(
@@ -120,36 +78,57 @@ async def listed(
     }
 
 
+@statement("""
+    SELECT version, created_by, created_at FROM workflow_version WHERE workflow_code = :code AND version > :version
+    ORDER BY version DESC LIMIT :limit
+""")
 async def authorships_since(
     connection: AsyncConnection, code: WorkflowCode, version: int, limit: int
 ) -> list[Authorship]:
     """Who saved up to `limit` versions after this one, the newest first."""
-    values = {"code": code, "version": version, "limit": limit}
-    return [Authorship(*row) for row in await connection.execute(_SINCE, values)]
 
 
+# Asked by people only; the runs of one workflow are found by workflow_instance_time.
+@statement("""
+    SELECT v.version, v.created_at, v.created_by,
+           CASE WHEN jsonb_typeof(v.spec -> 'tasks') = 'array' THEN jsonb_array_length(v.spec -> 'tasks') ELSE 0 END,
+           coalesce(r.runs, 0), coalesce(r.unfinished, 0)
+    FROM workflow_version v
+    LEFT JOIN (
+        SELECT workflow_version, count(*) AS runs, count(*) FILTER (WHERE ended_at IS NULL) AS unfinished
+        FROM workflow_instance WHERE workflow_code = :code GROUP BY workflow_version
+    ) AS r ON r.workflow_version = v.version
+    WHERE v.workflow_code = :code AND v.version < coalesce(CAST(:before AS integer), 2147483647)
+    ORDER BY v.version DESC LIMIT :limit
+""")
 async def versions_of(
     connection: AsyncConnection, code: WorkflowCode, limit: int, before: int | None = None
 ) -> list[Version]:
     """Up to `limit` versions of a workflow, the newest first; only those older than `before`."""
-    values = {"code": code, "limit": limit, "before": VERSION_MAX if before is None else before}
-    return [Version(*row) for row in await connection.execute(_VERSIONS, values)]
 
 
+@statement("SELECT source_text FROM workflow_version WHERE workflow_code = :code AND version = :version")
 async def read_source(connection: AsyncConnection, code: WorkflowCode, version: int) -> str | None:
     """The text; None if the version has none, or is not there."""
-    found: str | None = (await connection.execute(_READ_SOURCE, {"code": code, "version": version})).scalar()
-    return found
 
 
+# Rarely asked; it reads the texts of all current versions.
+@statement("""
+    SELECT d.code FROM workflow_definition d
+    JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version
+    WHERE starts_with(v.source_text, :head) AND NOT d.is_trial
+    ORDER BY d.project, d.name
+""")
 async def beginning_with(connection: AsyncConnection, head: str) -> list[WorkflowCode]:
     """The workflows whose current text begins with this."""
-    return [WorkflowCode(code) for code in (await connection.execute(_BEGINNING_WITH, {"head": head})).scalars()]
 
 
+@statement("""
+    UPDATE workflow_version SET source_text = :source
+    WHERE workflow_code = :code AND version = :version AND source_text IS DISTINCT FROM :source
+""")
 async def write_source(connection: AsyncConnection, code: WorkflowCode, version: int, source: str) -> None:
     """Replace the text of a version; its secrets must be sealed."""
-    await connection.execute(_WRITE_SOURCE, {"code": code, "version": version, "source": source})
 
 
 async def read_layout(connection: AsyncConnection, code: WorkflowCode, version: int) -> Layout:
@@ -167,11 +146,15 @@ async def write_layout(connection: AsyncConnection, code: WorkflowCode, version:
     return (await connection.execute(_WRITE_LAYOUT, values)).rowcount == 1
 
 
+# By the primary key. What a person inserted may still have declarations among its `params`.
+@statement("""
+    SELECT workflow_code, version FROM workflow_version
+    JOIN unnest(CAST(:versions.0 AS bigint[]), CAST(:versions.1 AS integer[])) AS wanted (wanted_code, wanted_version)
+      ON workflow_code = wanted_code AND version = wanted_version
+    WHERE jsonb_path_exists(spec, '$.declared.*.required ? (@ == true)')
+       OR jsonb_path_exists(spec, '$.params.*.required ? (@ == true)')
+""")
 async def asking(
     connection: AsyncConnection, versions: Collection[tuple[WorkflowCode, int]]
 ) -> set[tuple[WorkflowCode, int]]:
     """Those of these versions that have a required parameter."""
-    rows = await connection.execute(
-        _ASKING, {"codes": [code for code, _ in versions], "versions": [version for _, version in versions]}
-    )
-    return {(WorkflowCode(row.workflow_code), row.version) for row in rows.all()}

@@ -18,6 +18,7 @@ from dao.cluster.nodes import Me
 from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.cluster.duties import HELD, OVERDUE, PAUSE_MAX, DutyName, Step, pause_after
 from model.ids import Epoch
 
@@ -138,11 +139,6 @@ _FAILED = Sql("""
                     free_at = clock_timestamp() + CAST(:pause AS interval)
     WHERE name = :name AND due_at = :due_at AND (holder IS NULL OR holder = :me OR free_at <= clock_timestamp())
 """)
-_DELETE_OLD = Sql("""
-    DELETE FROM duty_done WHERE (name, due_at) IN (
-        SELECT name, due_at FROM duty_done WHERE ended_at < now() - CAST(:kept AS interval)  -- index: duty_done_ended
-        ORDER BY ended_at LIMIT :limit FOR UPDATE SKIP LOCKED)
-""")
 
 
 def _values(me: Epoch, mine: Collection[str], known: Collection[str]) -> dict[str, Any]:
@@ -209,6 +205,10 @@ async def failed(connection: FencedTransaction, me: Epoch, duty: TakenDuty, erro
     await connection.execute(_FAILED, values)
 
 
+@statement("""
+    DELETE FROM duty_done WHERE (name, due_at) IN (
+        SELECT name, due_at FROM duty_done WHERE ended_at < now() - CAST(:kept AS interval)  -- index: duty_done_ended
+        ORDER BY ended_at LIMIT :limit FOR UPDATE SKIP LOCKED)
+""")
 async def delete_old(connection: FencedTransaction, kept: timedelta, limit: int) -> int:
     """Delete up to `limit` rows of duties that were done more than `kept` ago. Returns how many."""
-    return (await connection.execute(_DELETE_OLD, {"kept": kept, "limit": limit})).rowcount

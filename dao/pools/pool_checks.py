@@ -13,6 +13,7 @@ from typing import Any
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.ids import Epoch
 
 SECONDS_MAX = 604_800
@@ -25,37 +26,6 @@ CHECK_TIMEOUT_S = 10.0
 LATE_S = 60
 """A check that takes this much longer than its timeout has been dropped by its worker: another checks."""
 
-_TAKE = Sql("""
-    WITH due AS (
-        SELECT d.id FROM checks_due(:late_s) AS d ORDER BY d.checked_at NULLS FIRST, d.id LIMIT :limit
-    ), held AS (
-        SELECT r.id FROM pool_resource r JOIN resource_pool p ON p.code = r.pool_code
-        LEFT JOIN LATERAL checks_count_since(p) AS together ON true
-        WHERE r.id = ANY(ARRAY(SELECT id FROM due))
-          AND p.validity_check IS NOT NULL AND r.task_instance_id IS NULL AND NOT r.removed AND r.set_aside_by IS NULL
-          AND NOT coalesce(
-              r.checking_by IS NOT NULL
-              AND r.checking_since > clock_timestamp() - make_interval(
-                  secs => least(greatest((p.validity_check ->> 'timeout_s')::numeric, 0), 604800)::float8 + :late_s)
-              AND r.checking_since <= clock_timestamp()
-              AND EXISTS (SELECT FROM node n
-                          WHERE n.id = r.checking_by AND n.kind = 'WORKER' AND n.state IN ('ALIVE', 'LEAVING')), false)
-          AND CASE WHEN r.set_aside_at IS NOT NULL
-                   THEN r.checked_at IS NULL
-                        OR r.checked_at NOT BETWEEN clock_timestamp() - make_interval(
-                               secs => least(greatest((p.validity_check ->> 'every_s')::numeric, 5), 604800)::float8)
-                           AND clock_timestamp()
-                   ELSE check_counts(p.validity_check, r.checked_at, r.free_since, together.since) IS NOT TRUE
-                        AND (coalesce((p.validity_check ->> 'every_s')::numeric > 0, false)
-                             OR (SELECT l.pool_name FROM pool_line l WHERE l.pool_name = p.name -- index: pool_line_pkey
-                                 ORDER BY l.pool_name, l.workflow_priority LIMIT 1) IS NOT NULL) END
-        FOR UPDATE OF r SKIP LOCKED
-    )
-    UPDATE pool_resource r SET checking_by = :worker, checking_since = clock_timestamp()
-    FROM held, resource_pool p
-    WHERE r.id = held.id AND p.code = r.pool_code
-    RETURNING r.id, p.name AS pool, r.name, r.data, p.validity_check, r.checking_since AS since
-""")
 # One that began at another time is another check, of other data or in another way. By id, as all who lock several. A
 # row that somebody has locked holds up no other: it comes later.
 _RECORD = Sql("""
@@ -82,21 +52,6 @@ _RECORD = Sql("""
     )
     SELECT wake_pool_line(ARRAY(SELECT name FROM resource_pool WHERE code IN (SELECT pool_code FROM checked))),
            ARRAY(SELECT place FROM mine WHERE id NOT IN (SELECT id FROM held)) AS locked
-""")
-_GIVE_BACK = Sql("""
-    WITH mine AS MATERIALIZED (
-        SELECT r.id FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code      -- index: pool_resource_name
-        WHERE p.validity_check IS NOT NULL AND r.checking_by = :worker
-          AND NOT EXISTS (SELECT FROM unnest(CAST(:ids AS bigint[]), CAST(:since AS timestamptz[])) AS n (id, since)
-                          WHERE n.id = r.id AND n.since = r.checking_since)
-    ), given AS (
-        UPDATE pool_resource SET checking_by = NULL, checking_since = NULL
-        WHERE id = ANY(ARRAY(SELECT r.id FROM pool_resource r
-                             WHERE r.id = ANY(ARRAY(SELECT id FROM mine)) AND r.checking_by = :worker
-                             ORDER BY r.id FOR UPDATE OF r SKIP LOCKED))
-        RETURNING id
-    )
-    SELECT (SELECT count(*) FROM given) = (SELECT count(*) FROM mine) AS all_given
 """)
 _DELETE_REMOVED = Sql("""
     DELETE FROM pool_resource
@@ -130,17 +85,60 @@ class Checked:
     has_result: bool = True
 
 
+@statement("""
+    WITH due AS (
+        SELECT d.id FROM checks_due(:LATE_S) AS d ORDER BY d.checked_at NULLS FIRST, d.id LIMIT :limit
+    ), held AS (
+        SELECT r.id FROM pool_resource r JOIN resource_pool p ON p.code = r.pool_code
+        LEFT JOIN LATERAL checks_count_since(p) AS together ON true
+        WHERE r.id = ANY(ARRAY(SELECT id FROM due))
+          AND p.validity_check IS NOT NULL AND r.task_instance_id IS NULL AND NOT r.removed AND r.set_aside_by IS NULL
+          AND NOT coalesce(
+              r.checking_by IS NOT NULL
+              AND r.checking_since > clock_timestamp() - make_interval(
+                  secs => least(greatest((p.validity_check ->> 'timeout_s')::numeric, 0), 604800)::float8 + :LATE_S)
+              AND r.checking_since <= clock_timestamp()
+              AND EXISTS (SELECT FROM node n
+                          WHERE n.id = r.checking_by AND n.kind = 'WORKER' AND n.state IN ('ALIVE', 'LEAVING')), false)
+          AND CASE WHEN r.set_aside_at IS NOT NULL
+                   THEN r.checked_at IS NULL
+                        OR r.checked_at NOT BETWEEN clock_timestamp() - make_interval(
+                               secs => least(greatest((p.validity_check ->> 'every_s')::numeric, 5), 604800)::float8)
+                           AND clock_timestamp()
+                   ELSE check_counts(p.validity_check, r.checked_at, r.free_since, together.since) IS NOT TRUE
+                        AND (coalesce((p.validity_check ->> 'every_s')::numeric > 0, false)
+                             OR (SELECT l.pool_name FROM pool_line l WHERE l.pool_name = p.name -- index: pool_line_pkey
+                                 ORDER BY l.pool_name, l.workflow_priority LIMIT 1) IS NOT NULL) END
+        FOR UPDATE OF r SKIP LOCKED
+    )
+    UPDATE pool_resource r SET checking_by = :worker, checking_since = clock_timestamp()
+    FROM held, resource_pool p
+    WHERE r.id = held.id AND p.code = r.pool_code
+    RETURNING r.id, r.checking_since, p.name, r.name, r.data, p.validity_check
+""")
 async def take(connection: FencedTransaction, limit: int, worker: Epoch) -> list[DueCheck]:
     """Begin up to `limit` checks that are due: those that are overdue most first."""
-    rows = await connection.execute(_TAKE, {"limit": limit, "worker": worker, "late_s": LATE_S})
-    return [DueCheck(row.id, row.since, row.pool, row.name, row.data, row.validity_check) for row in rows.all()]
 
 
+@statement("""
+    WITH mine AS MATERIALIZED (
+        SELECT r.id FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code      -- index: pool_resource_name
+        WHERE p.validity_check IS NOT NULL AND r.checking_by = :worker
+          AND NOT EXISTS (SELECT FROM unnest(CAST(:running.0 AS bigint[]), CAST(:running.1 AS timestamptz[]))
+                               AS n (id, since)
+                          WHERE n.id = r.id AND n.since = r.checking_since)
+    ), given AS (
+        UPDATE pool_resource SET checking_by = NULL, checking_since = NULL
+        WHERE id = ANY(ARRAY(SELECT r.id FROM pool_resource r
+                             WHERE r.id = ANY(ARRAY(SELECT id FROM mine)) AND r.checking_by = :worker
+                             ORDER BY r.id FOR UPDATE OF r SKIP LOCKED))
+        RETURNING id
+    )
+    SELECT (SELECT count(*) FROM given) = (SELECT count(*) FROM mine) AS all_given
+""")
 async def give_back(connection: FencedTransaction, running: Sequence[tuple[int, datetime]], worker: Epoch) -> bool:
     """Have all checks that are this worker's by their rows be due again, except those of these resources that began
     then. False if somebody has locked the rows of some: they are left."""
-    values = {"ids": [id_ for id_, _ in running], "since": [since for _, since in running], "worker": worker}
-    return bool((await connection.execute(_GIVE_BACK, values)).scalar_one())
 
 
 async def record(connection: FencedTransaction, checked: Sequence[Checked], worker: Epoch) -> list[Checked]:

@@ -13,6 +13,7 @@ from collections.abc import Collection
 from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.ids import Epoch, TaskInstanceId
 
 # What changes a pool, and what records checks, locks several rows too: all by id, or two wait for each other.
@@ -25,15 +26,34 @@ _FREE = Sql("""
     )
     SELECT free_resources(CAST(:ids AS bigint[]), :worker) FROM (SELECT count(*) FROM held) AS in_order
 """)
-_HOLD = Sql("""
-    SELECT id FROM pool_resource WHERE task_instance_id = ANY(CAST(:ids AS bigint[])) ORDER BY id + 0 FOR UPDATE
+
+
+async def free(connection: FencedTransaction, attempts: Collection[TaskInstanceId], worker: Epoch) -> int:
+    """Give back what this worker holds for these attempts, which run here no more, and wake who may get it.
+
+    Returns how many resources that were.
+    """
+    values = {"ids": sorted(attempts), "worker": worker}
+    return int((await connection.execute(_FREE, values)).scalar_one() or 0)
+
+
+@statement("""
+    SELECT id FROM pool_resource WHERE task_instance_id = ANY(CAST(:attempts AS bigint[])) ORDER BY id + 0 FOR UPDATE
 """)
-_HELD = Sql("""
+async def hold(connection: FencedTransaction, attempts: Collection[TaskInstanceId]) -> None:
+    """Lock what these attempts hold, before the transaction marks several of them: a trigger gives it back for each."""
+
+
+@statement("""
     SELECT DISTINCT task_instance_id FROM pool_resource WHERE worker_id = :worker  -- index: pool_resource_worker
 """)
+async def held(connection: AsyncConnection, worker: Epoch) -> set[TaskInstanceId]:
+    """The attempts for which this worker holds resources."""
+
+
 # Their holder's life is over, and its attempts no longer run: what marked them as lost did not free them,
 # since they had been ended by hand before, or their rows deleted.
-_FREE_LEFT = Sql("""
+@statement("""
     WITH left_over AS MATERIALIZED (
         SELECT DISTINCT r.task_instance_id, r.worker_id FROM pool_resource r
         WHERE r.worker_id IS NOT NULL                                              -- index: pool_resource_worker
@@ -51,27 +71,5 @@ _FREE_LEFT = Sql("""
     SELECT coalesce(sum(free_resources(ARRAY[o.task_instance_id], o.worker_id)), 0)::integer
     FROM (SELECT count(*) FROM held) AS in_order CROSS JOIN left_over o
 """)
-
-
-async def free(connection: FencedTransaction, attempts: Collection[TaskInstanceId], worker: Epoch) -> int:
-    """Give back what this worker holds for these attempts, which run here no more, and wake who may get it.
-
-    Returns how many resources that were.
-    """
-    values = {"ids": sorted(attempts), "worker": worker}
-    return int((await connection.execute(_FREE, values)).scalar_one() or 0)
-
-
-async def hold(connection: FencedTransaction, attempts: Collection[TaskInstanceId]) -> None:
-    """Lock what these attempts hold, before the transaction marks several of them: a trigger gives it back for each."""
-    await connection.execute(_HOLD, {"ids": list(attempts)})
-
-
-async def held(connection: AsyncConnection, worker: Epoch) -> set[TaskInstanceId]:
-    """The attempts for which this worker holds resources."""
-    return {TaskInstanceId(id_) for (id_,) in await connection.execute(_HELD, {"worker": worker})}
-
-
 async def free_left(connection: FencedTransaction, limit: int) -> int:
     """Give back what workers without a life hold for up to `limit` attempts that run no more. For any master."""
-    return int((await connection.execute(_FREE_LEFT, {"limit": limit})).scalar_one())

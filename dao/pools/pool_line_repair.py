@@ -9,31 +9,8 @@ from __future__ import annotations
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import POOL, notify
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 
-# Rows `l` that are not the place of an attempt that waits.
-# The attempt is held, so that nobody queues or claims it meanwhile; who waits for a lock of it comes later.
-_LEAVE = Sql("""
-    WITH left_over AS (
-        SELECT l.* FROM pool_line l
-        WHERE coalesce(
-            (SELECT t.state <> 'QUEUED' OR t.resources IS DISTINCT FROM l.needs
-                    OR t.resources ->> l.pool_name IS DISTINCT FROM l.needed::text
-                    OR (t.workflow_priority, t.workflow_instance_id, t.task_priority, t.worker_group)
-                       IS DISTINCT FROM (l.workflow_priority, l.workflow_instance_id, l.task_priority, l.worker_group)
-             FROM task_instance t WHERE t.id = l.task_instance_id), true)
-        LIMIT :limit FOR UPDATE SKIP LOCKED
-    )
-    DELETE FROM pool_line l USING left_over o
-    WHERE l.pool_name = o.pool_name AND l.workflow_priority = o.workflow_priority
-      AND l.workflow_instance_id = o.workflow_instance_id AND l.task_priority = o.task_priority
-      AND l.task_instance_id = o.task_instance_id
-      AND coalesce(
-          (SELECT t.state <> 'QUEUED' OR t.resources IS DISTINCT FROM l.needs
-                  OR t.resources ->> l.pool_name IS DISTINCT FROM l.needed::text
-                  OR (t.workflow_priority, t.workflow_instance_id, t.task_priority, t.worker_group)
-                     IS DISTINCT FROM (l.workflow_priority, l.workflow_instance_id, l.task_priority, l.worker_group)
-           FROM task_instance t WHERE t.id = l.task_instance_id), true)
-""")
 _JOIN = Sql("""
     WITH missing AS (
         SELECT t.id, t.resources, t.workflow_priority, t.workflow_instance_id, t.task_priority, t.worker_group
@@ -58,9 +35,32 @@ _JOIN = Sql("""
 """)
 
 
+# Rows `l` that are not the place of an attempt that waits.
+# The attempt is held, so that nobody queues or claims it meanwhile; who waits for a lock of it comes later.
+@statement("""
+    WITH left_over AS (
+        SELECT l.* FROM pool_line l
+        WHERE coalesce(
+            (SELECT t.state <> 'QUEUED' OR t.resources IS DISTINCT FROM l.needs
+                    OR t.resources ->> l.pool_name IS DISTINCT FROM l.needed::text
+                    OR (t.workflow_priority, t.workflow_instance_id, t.task_priority, t.worker_group)
+                       IS DISTINCT FROM (l.workflow_priority, l.workflow_instance_id, l.task_priority, l.worker_group)
+             FROM task_instance t WHERE t.id = l.task_instance_id), true)
+        LIMIT :limit FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM pool_line l USING left_over o
+    WHERE l.pool_name = o.pool_name AND l.workflow_priority = o.workflow_priority
+      AND l.workflow_instance_id = o.workflow_instance_id AND l.task_priority = o.task_priority
+      AND l.task_instance_id = o.task_instance_id
+      AND coalesce(
+          (SELECT t.state <> 'QUEUED' OR t.resources IS DISTINCT FROM l.needs
+                  OR t.resources ->> l.pool_name IS DISTINCT FROM l.needed::text
+                  OR (t.workflow_priority, t.workflow_instance_id, t.task_priority, t.worker_group)
+                     IS DISTINCT FROM (l.workflow_priority, l.workflow_instance_id, l.task_priority, l.worker_group)
+           FROM task_instance t WHERE t.id = l.task_instance_id), true)
+""")
 async def leave_lines(connection: FencedTransaction, limit: int) -> int:
     """Delete up to `limit` rows of lines whose attempts do not wait. Returns how many."""
-    return (await connection.execute(_LEAVE, {"limit": limit})).rowcount
 
 
 async def join_lines(connection: FencedTransaction, limit: int) -> int:

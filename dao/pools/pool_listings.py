@@ -10,6 +10,7 @@ from typing import Any
 from dao.pools.rows import PoolCounts, ResourceRow, TaskOfRun, WaitingTask
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.choices import Priority
 from model.pools.resources import ResourceState
 
@@ -36,27 +37,6 @@ class ResourceFilter:
     words: str | None = None
 
 
-# index: pool_resource_name, resource_pool_name, pool_line_pkey. Of those that wait up to 10,000 are counted: a backlog
-# may have millions.
-_POOLS = Sql("""
-    SELECT p.description, p.counted IS NOT NULL, p.validity_check IS NOT NULL, p.version, p.changed_at, p.changed_by,
-           c.*
-    FROM resource_pool p CROSS JOIN LATERAL (
-        SELECT p.name, count(*) FILTER (WHERE s.state <> 'REMOVED') AS total, count(*) FILTER (WHERE s.state = 'FREE'),
-               count(*) FILTER (WHERE s.state = 'TAKEN'), count(*) FILTER (WHERE s.state = 'SET_ASIDE'),
-               count(*) FILTER (WHERE s.state = 'CHECKING'), count(*) FILTER (WHERE s.state = 'REMOVED'),
-               (SELECT count(*) FROM (
-                    SELECT FROM pool_line l WHERE l.pool_name = p.name
-                    -- By the index of the groups it would read all lines.
-                    ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
-                    LIMIT 10000) AS line)
-        FROM (SELECT resource_state(r) AS state FROM pool_resource r WHERE r.pool_code = p.code) AS s
-    ) AS c
-    WHERE (CAST(:after AS text) IS NULL OR p.name > :after)
-      AND (CAST(:words AS text) IS NULL OR strpos(lower(p.name), lower(:words)) > 0)
-      AND (CAST(:name AS text) IS NULL OR p.name = :name)
-    ORDER BY p.name LIMIT :limit
-""")
 _ALL_COUNTS = Sql("""
     SELECT c.*, p.version, (
         SELECT hashtextextended(coalesce(string_agg(concat_ws(' ', r.id, r.task_instance_id, r.worker_id,
@@ -76,24 +56,6 @@ _ALL_COUNTS = Sql("""
     ) AS c
     ORDER BY p.name LIMIT 10000
 """)
-_RESOURCES = Sql("""
-    SELECT r.id, r.name, r.place, resource_state(r), r.data, r.taken_at, b.beaten_at + CAST(:lease AS interval),
-           coalesce(nullif(n.name, ''), n.address), r.worker_id, CASE WHEN isfinite(r.free_since) THEN r.free_since END,
-           r.set_aside_at, r.set_aside_why, r.set_aside_by, r.checked_at,
-           t.id, t.task_name, t.attempt, t.task_code, t.workflow_instance_id, d.code, d.name, d.project,
-           t.stream IS NOT NULL
-    FROM (SELECT * FROM pool_resource
-          WHERE pool_code = :code AND (place, id) > (CAST(:place AS integer), CAST(:id AS bigint))
-          ORDER BY place, id) AS r
-    LEFT JOIN node n ON n.id = r.worker_id
-    LEFT JOIN node_beat b ON b.node_id = r.worker_id
-    LEFT JOIN task_instance t ON t.id = r.task_instance_id
-    LEFT JOIN workflow_instance i ON i.id = t.workflow_instance_id
-    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
-    WHERE (CAST(:states AS text[]) IS NULL OR resource_state(r) = ANY(CAST(:states AS text[])))
-      AND (CAST(:words AS text) IS NULL OR strpos(lower(r.name), lower(:words)) > 0)
-    ORDER BY r.place, r.id LIMIT :limit
-""")
 _LINE = Sql("""
     SELECT l.workflow_priority, l.task_priority, t.queued_at, l.needed, l.needs, l.worker_group, l.task_instance_id,
            l.workflow_instance_id,
@@ -107,33 +69,44 @@ _LINE = Sql("""
     LEFT JOIN workflow_definition d ON d.code = i.workflow_code
     ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
 """)
-_SIZES = Sql("""
-    SELECT p.name, (SELECT count(*) FROM pool_resource r WHERE r.pool_code = p.code AND NOT r.removed)
-    FROM resource_pool p WHERE p.name = ANY(CAST(:names AS text[]))
-""")
-_NAMES = Sql("""
-    SELECT name, description FROM resource_pool WHERE starts_with(name, :prefix) ORDER BY name LIMIT :limit
-""")
-_RESOURCE_NAMES = Sql("""
-    SELECT r.name, p.name FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code AND NOT r.removed
-    WHERE starts_with(r.name, :prefix) AND p.name = coalesce(CAST(:pool AS text), p.name)
-    ORDER BY p.name, r.place, r.id LIMIT :limit
-""")
 
 
+# index: pool_resource_name, resource_pool_name, pool_line_pkey. Of those that wait up to 10,000 are counted: a backlog
+# may have millions.
+@statement("""
+    SELECT p.description, p.counted IS NOT NULL, p.validity_check IS NOT NULL, p.version, p.changed_at, p.changed_by,
+           c.*
+    FROM resource_pool p CROSS JOIN LATERAL (
+        SELECT p.name, count(*) FILTER (WHERE s.state <> 'REMOVED') AS total, count(*) FILTER (WHERE s.state = 'FREE'),
+               count(*) FILTER (WHERE s.state = 'TAKEN'), count(*) FILTER (WHERE s.state = 'SET_ASIDE'),
+               count(*) FILTER (WHERE s.state = 'CHECKING'), count(*) FILTER (WHERE s.state = 'REMOVED'),
+               (SELECT count(*) FROM (
+                    SELECT FROM pool_line l WHERE l.pool_name = p.name
+                    -- By the index of the groups it would read all lines.
+                    ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
+                    LIMIT 10000) AS line)
+        FROM (SELECT resource_state(r) AS state FROM pool_resource r WHERE r.pool_code = p.code) AS s
+    ) AS c
+    WHERE (CAST(:after AS text) IS NULL OR p.name > :after)
+      AND (CAST(:words AS text) IS NULL OR strpos(lower(p.name), lower(:words)) > 0)
+      AND (CAST(:name AS text) IS NULL OR p.name = :name)
+    ORDER BY p.name LIMIT :limit
+""")
 async def page(
-    connection: AsyncConnection, limit: int, after: str | None = None, words: str | None = None
+    connection: AsyncConnection,
+    limit: int,
+    after: str | None = None,
+    words: str | None = None,
+    name: str | None = None,
 ) -> list[PoolRow]:
-    """Up to `limit` pools by name, after this one; `words`: only those with that in their name, in any case."""
-    values = {"after": after, "words": words, "name": None, "limit": limit}
-    return [_pool(row) for row in await connection.execute(_POOLS, values)]
+    """Up to `limit` pools by name, after this one, or the one of this name; `words`: only those with that in their
+    name, in any case."""
 
 
 async def pool(connection: AsyncConnection, name: str) -> PoolRow | None:
     """One pool; None: there is none of this name."""
-    values = {"after": None, "words": None, "name": name, "limit": 1}
-    row = (await connection.execute(_POOLS, values)).first()
-    return None if row is None else _pool(row)
+    found = await page(connection, 1, name=name)
+    return found[0] if found else None
 
 
 async def all_counts(connection: AsyncConnection) -> dict[str, tuple[PoolCounts, int]]:
@@ -141,6 +114,25 @@ async def all_counts(connection: AsyncConnection) -> dict[str, tuple[PoolCounts,
     return {row[0]: (PoolCounts(*row[:8]), hash((row[8], row[9]))) for row in await connection.execute(_ALL_COUNTS)}
 
 
+@statement("""
+    SELECT r.id, r.name, r.place, resource_state(r), r.data, r.taken_at, b.beaten_at + CAST(:lease AS interval),
+           coalesce(nullif(n.name, ''), n.address), r.worker_id,
+           t.id, t.task_name, t.attempt, t.task_code, t.workflow_instance_id, d.code, d.name, d.project,
+           t.stream IS NOT NULL, CASE WHEN isfinite(r.free_since) THEN r.free_since END,
+           r.set_aside_at, r.set_aside_why, r.set_aside_by, r.checked_at
+    FROM (SELECT * FROM pool_resource
+          WHERE pool_code = :wanted.pool_code
+            AND (place, id) > (coalesce(CAST(:after.0 AS integer), -1), coalesce(CAST(:after.1 AS bigint), 0))
+          ORDER BY place, id) AS r
+    LEFT JOIN node n ON n.id = r.worker_id
+    LEFT JOIN node_beat b ON b.node_id = r.worker_id
+    LEFT JOIN task_instance t ON t.id = r.task_instance_id
+    LEFT JOIN workflow_instance i ON i.id = t.workflow_instance_id
+    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    WHERE (CAST(:wanted.states AS text[]) IS NULL OR resource_state(r) = ANY(CAST(:wanted.states AS text[])))
+      AND (CAST(:wanted.words AS text) IS NULL OR strpos(lower(r.name), lower(:wanted.words)) > 0)
+    ORDER BY r.place, r.id LIMIT :limit
+""")
 async def resources(
     connection: AsyncConnection,
     wanted: ResourceFilter,
@@ -153,17 +145,6 @@ async def resources(
 
     `lease`: how long a lease lasts after the last beat of its worker.
     """
-    place, id_ = after if after is not None else (-1, 0)
-    values = {
-        "code": wanted.pool_code,
-        "place": place,
-        "id": id_,
-        "lease": lease,
-        "states": None if wanted.states is None else [state.value for state in wanted.states],
-        "words": wanted.words,
-        "limit": limit,
-    }
-    return [_resource(row) for row in await connection.execute(_RESOURCES, values)]
 
 
 async def line(connection: AsyncConnection, name: str, limit: int, after: int = 0) -> list[WaitingTask]:
@@ -172,45 +153,30 @@ async def line(connection: AsyncConnection, name: str, limit: int, after: int = 
     return [_waiting(place, row) for place, row in enumerate(rows, after + 1)]
 
 
+@statement("""
+    SELECT p.name, (SELECT count(*) FROM pool_resource r WHERE r.pool_code = p.code AND NOT r.removed)
+    FROM resource_pool p WHERE p.name = ANY(CAST(:names AS text[]))
+""")
 async def sizes(connection: AsyncConnection, names: Collection[str]) -> dict[str, int]:
     """How many resources each of these pools has; those that there are not are missing."""
-    return {name: int(number) for name, number in await connection.execute(_SIZES, {"names": list(names)})}
 
 
+@statement("""
+    SELECT name, description FROM resource_pool WHERE starts_with(name, :prefix) ORDER BY name LIMIT :limit
+""")
 async def names(connection: AsyncConnection, prefix: str, limit: int) -> list[tuple[str, str]]:
     """Names of pools that begin so, each with its description."""
-    rows = (await connection.execute(_NAMES, {"prefix": prefix, "limit": limit})).all()
-    return [(name, description) for name, description in rows]
 
 
+@statement("""
+    SELECT r.name, p.name FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code AND NOT r.removed
+    WHERE starts_with(r.name, :prefix) AND p.name = coalesce(CAST(:of_pool AS text), p.name)
+    ORDER BY p.name, r.place, r.id LIMIT :limit
+""")
 async def resource_names(
     connection: AsyncConnection, prefix: str, of_pool: str | None, limit: int
 ) -> list[tuple[str, str]]:
     """Names of resources that begin so, each with its pool; `of_pool`: only those of this one."""
-    values = {"prefix": prefix, "pool": of_pool, "limit": limit}
-    return [(name, pool) for name, pool in await connection.execute(_RESOURCE_NAMES, values)]
-
-
-def _pool(row: Any) -> PoolRow:
-    description, is_counted, is_checked, version, changed_at, changed_by, *counts = row
-    return PoolRow(description, is_counted, is_checked, version, changed_at, changed_by, PoolCounts(*counts))
-
-
-def _resource(row: Any) -> ResourceRow:
-    (id_, name, place, state, data, taken_at, busy_before, worker, worker_id), then = row[:9], row[9:]
-    return ResourceRow(
-        id_,
-        name,
-        place,
-        ResourceState(state),
-        data,
-        taken_at,
-        busy_before,
-        worker,
-        worker_id,
-        _task(then[5:]),
-        *then[:5],
-    )
 
 
 def _waiting(number: int, row: Any) -> WaitingTask:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 
 Resources = Mapping[str, Mapping[str, Any]]
 """Name -> data, in the order of the file."""
@@ -84,7 +85,6 @@ _COUNTS = Sql("""
     SELECT count(*) FILTER (WHERE NOT removed), count(*) FILTER (WHERE removed) FROM pool_resource
     WHERE pool_code = :code
 """)
-_DELETE_RESOURCES = Sql("DELETE FROM pool_resource WHERE pool_code = :code")
 
 
 async def read(connection: AsyncConnection, code: int) -> dict[str, dict[str, Any]]:
@@ -134,9 +134,9 @@ async def change_check(connection: AsyncConnection, code: int, *, is_checked: bo
     await connection.execute(_CHECK_AGAIN if is_checked else _NO_CHECK, {"code": code})
 
 
+@statement("DELETE FROM pool_resource WHERE pool_code = :code")
 async def delete(connection: AsyncConnection, code: int) -> None:
     """Delete all of a pool, which are locked."""
-    await connection.execute(_DELETE_RESOURCES, {"code": code})
 
 
 def rows_of(resources: Resources) -> Sequence[tuple[str, str]]:

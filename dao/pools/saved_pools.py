@@ -19,6 +19,7 @@ from dao.pools.resource_rows import Change
 from dao.postgres.notify import changed
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.changes import Changes
 from model.errors import NotFound, Refused
 from model.near import cure_of
@@ -59,7 +60,6 @@ _HEADS = Sql("""
     FROM resource_pool WHERE name = ANY(:names) ORDER BY code
 """)
 _LOCK = Sql("SELECT FROM resource_pool WHERE name = ANY(:names) ORDER BY code FOR UPDATE")
-_ALL_NAMES = Sql("SELECT name FROM resource_pool ORDER BY name")
 _INSERT = Sql("""
     INSERT INTO resource_pool (name, description, counted, validity_check, changed_by)
     VALUES (:name, :description, :counted, CAST(:validity_check AS jsonb), :by)
@@ -98,8 +98,8 @@ async def hold(connection: AsyncConnection, names: Collection[str]) -> dict[str,
     return await heads(connection, names)
 
 
-async def all_names(connection: AsyncConnection) -> list[str]:
-    return [name for (name,) in await connection.execute(_ALL_NAMES)]
+@statement("SELECT name FROM resource_pool ORDER BY name")
+async def all_names(connection: AsyncConnection) -> list[str]: ...
 
 
 async def not_found(connection: AsyncConnection, name: str) -> NotFound:

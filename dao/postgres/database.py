@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, timedelta
 from functools import partial
-from typing import NewType
+from typing import Concatenate, NewType, ParamSpec, TypeVar
 
 import psycopg
 
@@ -31,6 +31,8 @@ ANSWER_WITHIN_S = STATEMENT_S_MAX + 1.0
 """The longest wait for an answer, by our own clock. The server ends every statement before that and reports it. A later
 answer was lost on the way; the connection is closed (`dao/postgres/connection.py`)."""
 
+P = ParamSpec("P")
+R = TypeVar("R")
 _PLANNED_ONCE = {"plan_cache_mode": "force_generic_plan"}
 _SNAPSHOT = Sql("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
@@ -152,6 +154,13 @@ class Database:
             async with self._pooled(autocommit=True) as connection:
                 yield connection
 
+    async def read(
+        self, function: Callable[Concatenate[AsyncConnection, P], Awaitable[R]], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """What a single statement gives, on such a connection."""
+        async with self.reading() as connection:
+            return await function(connection, *args, **kwargs)
+
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[AsyncConnection]:
         """A transaction that only reads: all its statements see one moment. Raises `Unavailable` or `BadData`."""
@@ -173,6 +182,13 @@ class Database:
         with self._counted():
             async with self._transaction() as connection:
                 yield connection
+
+    async def write(
+        self, function: Callable[Concatenate[AsyncConnection, P], Awaitable[R]], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """What a single statement gives, in such a transaction."""
+        async with self.writing() as connection:
+            return await function(connection, *args, **kwargs)
 
     @contextmanager
     def _counted(self) -> Iterator[None]:

@@ -6,14 +6,11 @@ which took longer than the server takes to read them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from dao.postgres.sql import Sql
-
-_COLUMN = re.compile(r"CAST\(:(\w+) AS ([\w ]+)\[\]\)")
+from dao.postgres.sql import Sql, parameters_of
 
 
 class RowArrays:
@@ -25,15 +22,20 @@ class RowArrays:
     """
 
     def __init__(self, statement: Sql, getters: Mapping[str, Callable[[Any], object]] | None = None) -> None:
-        columns = dict(_COLUMN.findall(statement.text))
+        columns = {name: type_ for name, type_ in parameters_of(statement.text).items() if type_}
         own = getters or {}
         assert own.keys() <= columns.keys(), own.keys() - columns.keys()
         self._values = tuple(
-            (name, own.get(name) or attrgetter(name), _NOTATIONS.get(type_, list)) for name, type_ in columns.items()
+            (name, own.get(name) or attrgetter(name), notation_of(type_)) for name, type_ in columns.items()
         )
 
     def values(self, rows: Sequence[object]) -> dict[str, object]:
         return {name: notation(list(map(get, rows))) for name, get, notation in self._values}
+
+
+def notation_of(type_: str) -> Callable[[list[Any]], object]:
+    """How an array of elements of an SQL type is sent."""
+    return _NOTATIONS.get(type_, list)
 
 
 def _numbers(values: Sequence[int | None]) -> str:

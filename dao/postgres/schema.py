@@ -28,6 +28,7 @@ from dao.postgres.pool import AsyncConnection
 from dao.postgres.rows import Row
 from dao.postgres.schema_scripts import Script, Scripts, read_scripts
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from dao.postgres.table_changes import LOCKS_WITHIN_S, change_tables
 from model.errors import Denied, Refused
 
@@ -61,12 +62,6 @@ class Planned:
     in_the_way: tuple[str, ...]
 
 
-_LIVING = Sql("""
-    SELECT lower(n.kind) || ' ' || n.address || ' (epoch ' || n.id || ')'
-    FROM node n JOIN node_beat b ON b.node_id = n.id
-    WHERE n.state IN ('ALIVE', 'LEAVING') AND b.beaten_at > clock_timestamp() - make_interval(secs => :within_s)
-    ORDER BY n.id
-""")
 _IS_THERE = Sql("SELECT to_regclass('schema_version') IS NOT NULL")
 _ELSEWHERE = Sql("""
     SELECT quote_ident(n.nspname) AS schema, quote_ident(current_database()) AS database,
@@ -239,8 +234,13 @@ async def _refuse_while_nodes_live(connection: AsyncConnection, script: Script) 
         )
 
 
-async def _living(connection: AsyncConnection) -> list[str]:
-    return (await connection.execute(_LIVING, {"within_s": BEATS_WITHIN_S})).scalars()
+@statement("""
+    SELECT lower(n.kind) || ' ' || n.address || ' (epoch ' || n.id || ')'
+    FROM node n JOIN node_beat b ON b.node_id = n.id
+    WHERE n.state IN ('ALIVE', 'LEAVING') AND b.beaten_at > clock_timestamp() - make_interval(secs => :BEATS_WITHIN_S)
+    ORDER BY n.id
+""")
+async def _living(connection: AsyncConnection) -> list[str]: ...
 
 
 async def _applied(connection: AsyncConnection) -> list[_Applied]:

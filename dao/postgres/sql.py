@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-_PARAMETER = re.compile(r"(?<![:\w\\]):(\w+)(?!:)")
+_PARAMETER = re.compile(r"(?<![:\w\\]):(\w+(?:\.\w+)*)(?!:)")
+_ARRAY = re.compile(r"CAST\(:([\w.]+) AS ([\w ]+)\[\]\)")
 _KEPT_COLON = re.compile(r"\\(:\w*)(?![:\w])")
 
 
@@ -30,3 +31,8 @@ class Sql:
 def filtered(statement: str, condition: str, values: Mapping[str, object]) -> Sql:
     """A statement with a condition in place of its `{condition}`: both are put together of constants of our own."""
     return Sql(statement.format(condition=condition), values)
+
+
+def parameters_of(text: str) -> dict[str, str]:
+    """The names of a text's parameters, each with the type of its elements if it is an array, else an empty text."""
+    return dict.fromkeys(_PARAMETER.findall(text), "") | dict(_ARRAY.findall(text))

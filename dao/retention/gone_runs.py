@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 
 # A run above all that there are is not gone: the database is another one, or an older state of it.
@@ -16,13 +17,6 @@ _GONE = Sql("""
           FROM unnest(CAST(:ids AS bigint[])) AS l (id)                           -- index: workflow_instance_pkey
           WHERE l.id < (SELECT max(id) FROM workflow_instance)) AS each
     WHERE goes_on IS DISTINCT FROM false
-""")
-_GONE_ATTEMPTS = Sql("""
-    SELECT l.id FROM unnest(CAST(:ids AS bigint[])) AS l (id)
-    WHERE (SELECT i.workflow_code FROM workflow_instance i WHERE i.id = :run AND i.ended_at IS NULL) = :code
-      AND l.id < (SELECT max(id) FROM (SELECT t.id FROM task_instance t              -- index: task_instance_attempt
-                                       WHERE t.workflow_instance_id = :run OFFSET 0) AS own)
-      AND (SELECT 1 FROM task_instance t WHERE t.id = l.id) IS NULL               -- index: task_instance_pkey
 """)
 
 
@@ -40,9 +34,14 @@ async def gone(connection: AsyncConnection, ids: Sequence[WorkflowInstanceId]) -
     return Runs({row.id for row in rows if row.is_gone}, {row.id for row in rows if not row.is_gone})
 
 
+@statement("""
+    SELECT l.id FROM unnest(CAST(:ids AS bigint[])) AS l (id)
+    WHERE (SELECT i.workflow_code FROM workflow_instance i WHERE i.id = :run AND i.ended_at IS NULL) = :code
+      AND l.id < (SELECT max(id) FROM (SELECT t.id FROM task_instance t              -- index: task_instance_attempt
+                                       WHERE t.workflow_instance_id = :run OFFSET 0) AS own)
+      AND (SELECT 1 FROM task_instance t WHERE t.id = l.id) IS NULL               -- index: task_instance_pkey
+""")
 async def gone_attempts(
     connection: AsyncConnection, run: WorkflowInstanceId, code: WorkflowCode, ids: Sequence[TaskInstanceId]
 ) -> set[TaskInstanceId]:
     """Those of these attempts of an unfinished run of this workflow that were deleted: old ones of its streams."""
-    values = {"run": run, "code": code, "ids": list(ids)}
-    return set((await connection.execute(_GONE_ATTEMPTS, values)).scalars())

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dao.postgres.database import FencedTransaction
-from dao.postgres.sql import Sql
-from model.runs.retention_pace import READ_MAX
+from dao.postgres.statements import statement
+from model.runs import retention_pace
+
+READ_MAX = retention_pace.READ_MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +20,6 @@ class DeletedAudit:
     is_over: bool
 
 
-_DELETE = Sql("SELECT deleted, last_id, is_over FROM delete_old_audit(:after, CAST(:kept_days AS integer), :read_max)")
-
-
+@statement("SELECT deleted, last_id, is_over FROM delete_old_audit(:after, CAST(:kept_days AS integer), :READ_MAX)")
 async def delete(connection: FencedTransaction, after: int, kept_days: int) -> DeletedAudit:
     """Read the next rows by id, and delete those whose time is over; see `old_commands.delete`."""
-    values = {"after": after, "kept_days": kept_days, "read_max": READ_MAX}
-    return DeletedAudit(*(await connection.execute(_DELETE, values)).one())

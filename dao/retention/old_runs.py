@@ -19,6 +19,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.errors import BadData, translating
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from dao.retention.floor import ID_STEP
 from model.errors import Unavailable
 from model.ids import WorkflowCode, WorkflowInstanceId
@@ -164,7 +165,6 @@ _DELETE = Sql("""
     )
     SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM attempts)
 """)
-_LEFT_OVER = Sql("SELECT min(id) FROM deleted_run WHERE id > :after")  # index: deleted_run_pkey
 _DELETE_LEFT = Sql("""
     WITH own AS MATERIALIZED (
         SELECT id FROM task_instance WHERE workflow_instance_id = :run              -- index: task_instance_attempt
@@ -243,10 +243,9 @@ async def delete(connection: FencedTransaction, old: OldRuns, rows_max: int = RO
     return await _deleted(connection, _DELETE, values, began_s)
 
 
+@statement("SELECT min(id) FROM deleted_run WHERE id > :after")
 async def left_over(connection: AsyncConnection, after: int) -> WorkflowInstanceId | None:
     """The first run, after this id, that was deleted before all of its attempts."""
-    run = (await connection.execute(_LEFT_OVER, {"after": after})).scalar()
-    return None if run is None else WorkflowInstanceId(run)
 
 
 async def delete_left(connection: FencedTransaction, run: WorkflowInstanceId, rows_max: int = ROWS_MAX) -> Deleted:

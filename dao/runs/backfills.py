@@ -10,6 +10,7 @@ from typing import Any
 
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
 from model.runs.commands import BACKFILL
 from model.runs.states import WorkflowState
@@ -27,11 +28,11 @@ class DateRun:
     elapsed_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AskedBackfill:
     """Who asked for a backfill, and how: `request` is the JSON of its command, `dates` and `chains` how many it had."""
 
-    command: CommandId
+    command_id: CommandId
     at: datetime
     by: str
     workflow_code: WorkflowCode
@@ -53,15 +54,6 @@ class RefusedDates:
     workflow: str | None = None
 
 
-# The first run of each date: one that is run again stays the same run.
-_RUNS = Sql("""
-    SELECT DISTINCT ON (workflow_code, schedule_time) workflow_code, schedule_time, id, state, reason,
-           extract(epoch FROM coalesce(ended_at, clock_timestamp()) - started_at)::float8 AS elapsed_s
-    FROM workflow_instance                                                       -- index: workflow_instance_time
-    WHERE workflow_code = ANY(CAST(:codes AS bigint[])) AND schedule_time = ANY(CAST(:dates AS timestamptz[]))
-      AND command_type = 'COMPLEMENT_DATA' AND command_id >= :command
-    ORDER BY workflow_code, schedule_time, id
-""")
 _REFUSED = Sql("""
     SELECT workflow_code, command_id, params, reason FROM error_command
     WHERE command_id >= :command AND type = 'COMPLEMENT_DATA' AND workflow_code = ANY(CAST(:codes AS bigint[]))
@@ -96,21 +88,21 @@ _ASKED = Sql("""
       AND (CAST(:command AS text) IS NULL OR after ->> 'command' = CAST(:command AS text))
     ORDER BY id DESC LIMIT :limit
 """)
-# A run that was limited to some tasks, at its start or since, or whose tasks did no work, has not done its date.
-_DONE = Sql("""
-    SELECT DISTINCT schedule_time FROM workflow_instance                         -- index: workflow_instance_time
-    WHERE workflow_code = :code AND schedule_time = ANY(CAST(:dates AS timestamptz[])) AND state = 'SUCCESS'
-      AND scope IS NULL AND executing IS NULL AND NOT dry_run
+
+
+# The first run of each date: one that is run again stays the same run.
+@statement("""
+    SELECT DISTINCT ON (workflow_code, schedule_time) workflow_code, schedule_time, id, state, reason,
+           extract(epoch FROM coalesce(ended_at, clock_timestamp()) - started_at)::float8 AS elapsed_s
+    FROM workflow_instance                                                       -- index: workflow_instance_time
+    WHERE workflow_code = ANY(CAST(:codes AS bigint[])) AND schedule_time = ANY(CAST(:dates AS timestamptz[]))
+      AND command_type = 'COMPLEMENT_DATA' AND command_id >= :command
+    ORDER BY workflow_code, schedule_time, id
 """)
-
-
 async def runs_of_dates(
     connection: AsyncConnection, codes: Collection[WorkflowCode], dates: Collection[datetime], command: CommandId
 ) -> list[DateRun]:
     """The runs that the backfill of this command, or a later one, made for these dates of these workflows."""
-    values = {"codes": sorted(codes), "dates": sorted(dates), "command": command}
-    rows = (await connection.execute(_RUNS, values)).all()
-    return [DateRun(code, date, id_, WorkflowState(state), *more) for code, date, id_, state, *more in rows]
 
 
 async def asked_for(
@@ -146,10 +138,14 @@ async def refused_chains(
     return [RefusedDates(row[0], row[1], dates_left(row[2]), *row[3:]) for row in rows]
 
 
+# A run that was limited to some tasks, at its start or since, or whose tasks did no work, has not done its date.
+@statement("""
+    SELECT DISTINCT schedule_time FROM workflow_instance                         -- index: workflow_instance_time
+    WHERE workflow_code = :code AND schedule_time = ANY(CAST(:dates AS timestamptz[])) AND state = 'SUCCESS'
+      AND scope IS NULL AND executing IS NULL AND NOT dry_run
+""")
 async def done(connection: AsyncConnection, code: WorkflowCode, dates: Collection[datetime]) -> set[datetime]:
     """Those of these dates for which a whole run of the workflow has succeeded, however it was started."""
-    values = {"code": code, "dates": sorted(dates)}
-    return {date for (date,) in await connection.execute(_DONE, values)}
 
 
 def dates_left(params: str | None) -> Sequence[str]:

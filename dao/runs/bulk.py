@@ -9,6 +9,7 @@ from typing import Any
 
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql, filtered
+from dao.postgres.statements import statement
 from dao.run_lists import run_conditions
 from dao.run_lists.run_conditions import ANY_RUN, RunConditions
 from dao.run_lists.run_pages import WantedRuns
@@ -18,11 +19,6 @@ from model.runs.states import WorkflowState
 _ID_MAX = 2**63 - 1
 _UNFINISHED = frozenset(state for state in WorkflowState if not state.is_final)
 
-_BY_IDS = Sql("""
-    SELECT i.id, d.project, coalesce(i.requested_state, i.state) AS state
-    FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
-    WHERE i.id = ANY(CAST(:ids AS bigint[])) ORDER BY i.id                   -- index: workflow_instance_pkey
-""")
 _IN_STATES = """
     SELECT i.id, d.project, coalesce(i.requested_state, i.state) AS state
     FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
@@ -40,25 +36,6 @@ _COUNTS_OF_OTHERS = """
     WHERE {condition} AND coalesce(i.requested_state, i.state) <> ALL(CAST(:asked AS text[]))
     GROUP BY 1
 """
-_OLDER = Sql("""
-    SELECT count(*) FROM workflow_instance i JOIN workflow_definition d ON d.code = i.workflow_code
-    WHERE i.id = ANY(CAST(:ids AS bigint[])) AND i.workflow_version < d.version   -- index: workflow_instance_pkey
-""")
-_FATES = Sql("""
-    SELECT f.id, f.waits, f.reason FROM (
-        SELECT c.id, true AS waits, NULL AS reason, c.workflow_code, c.workflow_instance_id
-        FROM command c WHERE c.id = ANY(CAST(:ids AS bigint[]))
-        UNION ALL
-        SELECT h.command_id, false, e.reason, e.workflow_code,
-               coalesce(h.workflow_instance_id, e.workflow_instance_id)
-        FROM command_history h LEFT JOIN error_command e ON e.command_id = h.command_id
-        WHERE h.command_id = ANY(CAST(:ids AS bigint[]))
-    ) AS f
-    LEFT JOIN workflow_instance i ON i.id = f.workflow_instance_id
-    LEFT JOIN workflow_definition d ON d.code = coalesce(f.workflow_code, i.workflow_code)
-    WHERE CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[]))
-    ORDER BY f.id
-""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +77,21 @@ class Fate:
     reason: str | None
 
 
+@statement("""
+    SELECT i.id, d.project, coalesce(i.requested_state, i.state) AS state
+    FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    WHERE i.id = ANY(CAST(:ids AS bigint[])) ORDER BY i.id                   -- index: workflow_instance_pkey
+""")
 async def by_ids(connection: AsyncConnection, ids: Collection[int]) -> list[RunState]:
     """These runs; those that do not exist are missing."""
-    rows = (await connection.execute(_BY_IDS, {"ids": sorted(set(ids))})).all()
-    return [RunState(row.id, row.project, WorkflowState(row.state)) for row in rows]
 
 
+@statement("""
+    SELECT count(*) FROM workflow_instance i JOIN workflow_definition d ON d.code = i.workflow_code
+    WHERE i.id = ANY(CAST(:ids AS bigint[])) AND i.workflow_version < d.version   -- index: workflow_instance_pkey
+""")
 async def count_older(connection: AsyncConnection, ids: Collection[int]) -> int:
     """How many of these runs have an older version of their workflow than the newest."""
-    return int((await connection.execute(_OLDER, {"ids": list(ids)})).scalar_one())
 
 
 async def in_states(
@@ -151,12 +134,25 @@ def _asked(statement: str, wanted: Matching, states: Collection[WorkflowState], 
     return filtered(statement, condition, {**own, **values, "asked": [*states]})
 
 
+@statement("""
+    SELECT f.id, f.waits, f.reason FROM (
+        SELECT c.id, true AS waits, NULL AS reason, c.workflow_code, c.workflow_instance_id
+        FROM command c WHERE c.id = ANY(CAST(:ids AS bigint[]))
+        UNION ALL
+        SELECT h.command_id, false, e.reason, e.workflow_code,
+               coalesce(h.workflow_instance_id, e.workflow_instance_id)
+        FROM command_history h LEFT JOIN error_command e ON e.command_id = h.command_id
+        WHERE h.command_id = ANY(CAST(:ids AS bigint[]))
+    ) AS f
+    LEFT JOIN workflow_instance i ON i.id = f.workflow_instance_id
+    LEFT JOIN workflow_definition d ON d.code = coalesce(f.workflow_code, i.workflow_code)
+    WHERE CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[]))
+    ORDER BY f.id
+""")
 async def fates(
     connection: AsyncConnection, ids: Collection[int], visible: Collection[str] | None = None
 ) -> list[Fate]:
     """What became of these commands, by id; without those of other than the `visible` projects (None = all)."""
-    values = {"ids": sorted(set(ids)), "visible": None if visible is None else list(visible)}
-    return [Fate(*row) for row in await connection.execute(_FATES, values)]
 
 
 def matching(wanted: Matching) -> tuple[str, dict[str, Any]]:

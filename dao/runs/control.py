@@ -15,6 +15,7 @@ from dao.postgres.notify import EVENT, changed, notify
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.rows import Row
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from dao.runs.code_lists import Unreadable, read_codes
 from dao.runs.workflow_instances import read_instance
 from model.changes import Changes
@@ -97,15 +98,6 @@ _LOCK = Sql("""
            serial_key, command_id, ARRAY(SELECT unnest(resumes)) AS resumes, ending_as,
            ending_after
     FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE
-""")
-_SERIAL = Sql("""
-    SELECT DISTINCT workflow_code, serial_key FROM workflow_instance
-    WHERE id = ANY(CAST(:ids AS bigint[])) AND execution_type <> 'PARALLEL'
-""")
-_UNFINISHED = Sql("""
-    SELECT i.id, coalesce(d.name, i.workflow_code::text), coalesce(i.requested_state, i.state)
-    FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
-    WHERE i.ended_at IS NULL ORDER BY i.id                                    -- index: workflow_instance_unfinished
 """)
 _ASK_HALT = Sql("""
     WITH asked AS (
@@ -205,15 +197,21 @@ def _scope(row: Row) -> frozenset[TaskCode] | None:
         return None
 
 
+@statement("""
+    SELECT DISTINCT workflow_code, serial_key FROM workflow_instance
+    WHERE id = ANY(CAST(:ids AS bigint[])) AND execution_type <> 'PARALLEL'
+""")
 async def serial_lines(connection: AsyncConnection, ids: Collection[WorkflowInstanceId]) -> set[Line]:
     """The lines of those of these runs whose workflows are not PARALLEL."""
-    return {Line(WorkflowCode(code), key) for code, key in await connection.execute(_SERIAL, {"ids": list(ids)})}
 
 
+@statement("""
+    SELECT i.id, coalesce(d.name, i.workflow_code::text), coalesce(i.requested_state, i.state)
+    FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    WHERE i.ended_at IS NULL ORDER BY i.id                                    -- index: workflow_instance_unfinished
+""")
 async def unfinished(connection: AsyncConnection) -> list[Unfinished]:
     """All runs that have not ended, by id."""
-    rows = (await connection.execute(_UNFINISHED)).all()
-    return [Unfinished(WorkflowInstanceId(id_), name, WorkflowState(state)) for id_, name, state in rows]
 
 
 async def ask_halt(connection: FencedTransaction, states: Mapping[WorkflowInstanceId, WorkflowState]) -> None:

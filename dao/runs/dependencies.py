@@ -13,6 +13,7 @@ from dao.postgres.notify import DEPENDENCY, changed, notify_each
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.changes import Changes
 from model.ids import Epoch, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.runs.states import TaskState, WorkflowState
@@ -160,59 +161,6 @@ _WALK = Sql("""
       AND (workflow_instance_id, id) > (:after_instance, :after_task)
     ORDER BY workflow_instance_id, id LIMIT :limit
 """)
-_CODES = Sql("""
-    SELECT d.code, d.project, d.name FROM workflow_definition d
-    JOIN unnest(CAST(:projects AS text[]), CAST(:names AS text[])) AS w (project, name)
-      ON d.project = w.project AND d.name = w.name
-""")
-# Dry runs did nothing to depend on, and a start of some tasks is no run of the whole workflow.
-_FIND = Sql("""
-    SELECT w.place, run.id, run.state, run.schedule_time, run.executing IS NULL AS is_whole,
-           CASE WHEN w.passes AND w.task IS NULL THEN run.outputs WHEN w.passes THEN
-               (SELECT t.outputs FROM task_instance t
-                WHERE t.workflow_instance_id = run.id AND t.task_name = w.task AND t.flag = 'YES'
-                ORDER BY t.attempt DESC LIMIT 1) END AS outputs,
-           (SELECT t.state FROM task_instance t
-            WHERE t.workflow_instance_id = run.id AND t.task_name = w.task AND t.flag = 'YES'
-            ORDER BY t.attempt DESC LIMIT 1) AS task,
-           CASE WHEN w.task IS NULL THEN false ELSE EXISTS (
-               SELECT FROM task_instance t WHERE t.workflow_instance_id = run.id AND t.flag = 'YES'
-                 AND t.state IN ('FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE')
-                 AND NOT EXISTS (SELECT FROM task_instance later
-                                 WHERE later.workflow_instance_id = t.workflow_instance_id
-                                   AND later.task_code = t.task_code AND later.attempt > t.attempt)) END AS any_failed
-    FROM unnest(CAST(:codes AS bigint[]), CAST(:begins AS timestamptz[]), CAST(:ends AS timestamptz[]),
-                CAST(:tasks AS text[]), CAST(:whole AS boolean[]), CAST(:passes AS boolean[]),
-                CAST(:dated AS boolean[])) WITH ORDINALITY
-         AS w (code, begin_at, end_at, task, whole, passes, dated, place)
-    CROSS JOIN LATERAL (
-        SELECT i.id, i.state, i.schedule_time, i.executing, i.outputs
-        FROM workflow_instance i                                               -- index: workflow_instance_time
-        WHERE i.workflow_code = w.code AND i.schedule_time >= w.begin_at AND i.schedule_time < w.end_at
-          AND NOT i.dry_run AND (i.scope IS NULL OR NOT w.whole)
-          AND (NOT w.dated OR i.command_type IN ('SCHEDULER', 'COMPLEMENT_DATA'))
-        ORDER BY i.schedule_time DESC, i.id DESC LIMIT 1
-    ) AS run
-""")
-# What a schedule asked for and no master has handled yet: its run is not there.
-_COMING = Sql("""
-    SELECT w.place
-    FROM unnest(CAST(:codes AS bigint[]), CAST(:ends AS timestamptz[])) WITH ORDINALITY AS w (code, end_at, place)
-    WHERE EXISTS (SELECT FROM command c                                        -- index: command_dated
-                  WHERE c.workflow_code = w.code AND c.type IN ('SCHEDULER', 'COMPLEMENT_DATA')
-                    AND c.schedule_time < w.end_at)
-""")
-_BEFORE = Sql("""
-    SELECT w.place, run.id, run.schedule_time, run.state
-    FROM unnest(CAST(:codes AS bigint[]), CAST(:begins AS timestamptz[]), CAST(:whole AS boolean[])) WITH ORDINALITY
-         AS w (code, begin_at, whole, place)
-    CROSS JOIN LATERAL (
-        SELECT i.id, i.schedule_time, i.state FROM workflow_instance i         -- index: workflow_instance_time
-        WHERE i.workflow_code = w.code AND i.schedule_time >= '0001-01-03' AND i.schedule_time < w.begin_at
-          AND NOT i.dry_run AND (i.scope IS NULL OR NOT w.whole)
-        ORDER BY i.schedule_time DESC, i.id DESC LIMIT 1
-    ) AS run
-""")
 # SKIP LOCKED: a lock on one of these rows must not delay the others.
 _END = Sql("""
     WITH free AS MATERIALIZED (
@@ -262,38 +210,65 @@ async def walk(connection: AsyncConnection, master: Epoch, after: Place, limit: 
     return Stretch(tasks, walked[-1] if len(walked) == limit else None)
 
 
+@statement("""
+    SELECT d.project, d.name, d.code FROM workflow_definition d
+    JOIN unnest(CAST(:names.0 AS text[]), CAST(:names.1 AS text[])) AS w (project, name)
+      ON d.project = w.project AND d.name = w.name
+""")
 async def codes(
     connection: AsyncConnection, names: Collection[tuple[str, str]]
 ) -> Mapping[tuple[str, str], WorkflowCode]:
     """The workflow codes of these (project, name) pairs; those that do not exist are missing."""
-    values = {"projects": [project for project, _ in names], "names": [name for _, name in names]}
-    return {(row.project, row.name): WorkflowCode(row.code) for row in await connection.execute(_CODES, values)}
+
+
+# Dry runs did nothing to depend on, and a start of some tasks is no run of the whole workflow.
+@statement("""
+    SELECT w.place, run.id, run.state,
+           (SELECT t.state FROM task_instance t
+            WHERE t.workflow_instance_id = run.id AND t.task_name = w.task AND t.flag = 'YES'
+            ORDER BY t.attempt DESC LIMIT 1) AS task,
+           CASE WHEN w.task IS NULL THEN false ELSE EXISTS (
+               SELECT FROM task_instance t WHERE t.workflow_instance_id = run.id AND t.flag = 'YES'
+                 AND t.state IN ('FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE')
+                 AND NOT EXISTS (SELECT FROM task_instance later
+                                 WHERE later.workflow_instance_id = t.workflow_instance_id
+                                   AND later.task_code = t.task_code AND later.attempt > t.attempt)) END AS any_failed,
+           run.schedule_time, run.executing IS NULL AS is_whole,
+           CASE WHEN w.passes AND w.task IS NULL THEN run.outputs WHEN w.passes THEN
+               (SELECT t.outputs FROM task_instance t
+                WHERE t.workflow_instance_id = run.id AND t.task_name = w.task AND t.flag = 'YES'
+                ORDER BY t.attempt DESC LIMIT 1) END AS outputs
+    FROM unnest(CAST(:spans.workflow_code AS bigint[]), CAST(:spans.begin AS timestamptz[]),
+                CAST(:spans.end AS timestamptz[]), CAST(:spans.task AS text[]), CAST(:spans.whole AS boolean[]),
+                CAST(:spans.passes AS boolean[]), CAST(:spans.dated AS boolean[])) WITH ORDINALITY
+         AS w (code, begin_at, end_at, task, whole, passes, dated, place)
+    CROSS JOIN LATERAL (
+        SELECT i.id, i.state, i.schedule_time, i.executing, i.outputs
+        FROM workflow_instance i                                               -- index: workflow_instance_time
+        WHERE i.workflow_code = w.code AND i.schedule_time >= w.begin_at AND i.schedule_time < w.end_at
+          AND NOT i.dry_run AND (i.scope IS NULL OR NOT w.whole)
+          AND (NOT w.dated OR i.command_type IN ('SCHEDULER', 'COMPLEMENT_DATA'))
+        ORDER BY i.schedule_time DESC, i.id DESC LIMIT 1
+    ) AS run
+""")
+async def _found(connection: AsyncConnection, spans: Sequence[Span]) -> dict[int, Found]: ...
 
 
 async def find(connection: AsyncConnection, spans: Sequence[Span]) -> dict[Span, Found]:
     """The latest run in each of these spans; a span without a run is missing."""
-    values = {
-        "codes": [span.workflow_code for span in spans],
-        "begins": [span.begin for span in spans],
-        "ends": [span.end for span in spans],
-        "tasks": [span.task for span in spans],
-        "whole": [span.whole for span in spans],
-        "passes": [span.passes for span in spans],
-        "dated": [span.dated for span in spans],
-    }
-    rows = (await connection.execute(_FIND, values)).all()
-    return {
-        spans[row.place - 1]: Found(
-            WorkflowInstanceId(row.id),
-            WorkflowState(row.state),
-            None if row.task is None else TaskState(row.task),
-            row.any_failed,
-            row.schedule_time,
-            row.is_whole,
-            row.outputs,
-        )
-        for row in rows
-    }
+    return {spans[place - 1]: run for place, run in (await _found(connection, spans)).items()}
+
+
+# What a schedule asked for and no master has handled yet: its run is not there.
+@statement("""
+    SELECT w.place
+    FROM unnest(CAST(:spans.workflow_code AS bigint[]), CAST(:spans.end AS timestamptz[])) WITH ORDINALITY
+         AS w (code, end_at, place)
+    WHERE EXISTS (SELECT FROM command c                                        -- index: command_dated
+                  WHERE c.workflow_code = w.code AND c.type IN ('SCHEDULER', 'COMPLEMENT_DATA')
+                    AND c.schedule_time < w.end_at)
+""")
+async def _coming(connection: AsyncConnection, spans: Sequence[Span]) -> set[int]: ...
 
 
 async def coming(connection: AsyncConnection, spans: Sequence[Span]) -> set[Span]:
@@ -301,22 +276,27 @@ async def coming(connection: AsyncConnection, spans: Sequence[Span]) -> set[Span
 
     Ask before `find`: what is not there any more then is a run.
     """
-    values = {"codes": [span.workflow_code for span in spans], "ends": [span.end for span in spans]}
-    return {spans[place - 1] for (place,) in await connection.execute(_COMING, values)}
+    return {spans[place - 1] for place in await _coming(connection, spans)}
+
+
+@statement("""
+    SELECT w.place, run.id, run.schedule_time, run.state
+    FROM unnest(CAST(:spans.workflow_code AS bigint[]), CAST(:spans.begin AS timestamptz[]),
+                CAST(:spans.whole AS boolean[])) WITH ORDINALITY
+         AS w (code, begin_at, whole, place)
+    CROSS JOIN LATERAL (
+        SELECT i.id, i.schedule_time, i.state FROM workflow_instance i         -- index: workflow_instance_time
+        WHERE i.workflow_code = w.code AND i.schedule_time >= '0001-01-03' AND i.schedule_time < w.begin_at
+          AND NOT i.dry_run AND (i.scope IS NULL OR NOT w.whole)
+        ORDER BY i.schedule_time DESC, i.id DESC LIMIT 1
+    ) AS run
+""")
+async def _before(connection: AsyncConnection, spans: Sequence[Span]) -> dict[int, Before]: ...
 
 
 async def before(connection: AsyncConnection, spans: Sequence[Span]) -> dict[Span, Before]:
     """The latest run before each of these spans, of any date; a span without one is missing."""
-    values = {
-        "codes": [span.workflow_code for span in spans],
-        "begins": [span.begin for span in spans],
-        "whole": [span.whole for span in spans],
-    }
-    rows = (await connection.execute(_BEFORE, values)).all()
-    return {
-        spans[row.place - 1]: Before(WorkflowInstanceId(row.id), row.schedule_time, WorkflowState(row.state))
-        for row in rows
-    }
+    return {spans[place - 1]: run for place, run in (await _before(connection, spans)).items()}
 
 
 async def end(connection: FencedTransaction, ends: Sequence[DependentEnd], master: Epoch) -> set[TaskInstanceId]:

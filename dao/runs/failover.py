@@ -115,7 +115,6 @@ async def claim_failover(
 async def fail_over(
     connection: AsyncConnection,
     limit: int,
-    *,
     without: Sequence[WorkflowInstanceId] = (),
     only: WorkflowInstanceId | None = None,
 ) -> int:

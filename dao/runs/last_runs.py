@@ -9,9 +9,10 @@ from collections.abc import Collection
 
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from dao.runs.rows import Cell, LastRun
 from model.ids import WorkflowCode, WorkflowInstanceId
-from model.runs.states import TaskState, WorkflowState
+from model.runs.states import WorkflowState
 
 # Those that have not ended are taken until now. Times that are infinite have no distance.
 _LAST = Sql("""
@@ -26,17 +27,6 @@ _LAST = Sql("""
     ) AS r
     ORDER BY wanted.code, r.schedule_time, r.id
 """)
-_CELLS = Sql("""
-    SELECT own.* FROM unnest(CAST(:runs AS bigint[])) AS wanted (run)
-    CROSS JOIN LATERAL (
-        SELECT t.workflow_instance_id, t.id, t.task_code, t.task_name, t.attempt, t.state,
-               CASE WHEN isfinite(t.started_at) AND isfinite(coalesce(t.ended_at, now()))
-                    THEN extract(epoch FROM coalesce(t.ended_at, clock_timestamp()) - t.started_at)::float8 END
-        FROM task_instance t                                                            -- index: task_instance_valid
-        WHERE t.workflow_instance_id = wanted.run AND t.task_code > 0 AND t.flag = 'YES' OFFSET 0
-    ) AS own
-    ORDER BY own.workflow_instance_id, own.task_code LIMIT :limit
-""")
 
 
 async def last_runs(connection: AsyncConnection, codes: Collection[WorkflowCode], each: int) -> list[LastRun]:
@@ -48,10 +38,16 @@ async def last_runs(connection: AsyncConnection, codes: Collection[WorkflowCode]
     ]
 
 
+@statement("""
+    SELECT own.* FROM unnest(CAST(:runs AS bigint[])) AS wanted (run)
+    CROSS JOIN LATERAL (
+        SELECT t.workflow_instance_id, t.id, t.task_code, t.task_name, t.attempt, t.state,
+               CASE WHEN isfinite(t.started_at) AND isfinite(coalesce(t.ended_at, now()))
+                    THEN extract(epoch FROM coalesce(t.ended_at, clock_timestamp()) - t.started_at)::float8 END
+        FROM task_instance t                                                            -- index: task_instance_valid
+        WHERE t.workflow_instance_id = wanted.run AND t.task_code > 0 AND t.flag = 'YES' OFFSET 0
+    ) AS own
+    ORDER BY own.workflow_instance_id, own.task_code LIMIT :limit
+""")
 async def cells(connection: AsyncConnection, runs: Collection[WorkflowInstanceId], limit: int) -> list[Cell]:
     """Up to `limit` of the valid attempts of all tasks of these runs, by run and task."""
-    rows = (await connection.execute(_CELLS, {"runs": list(runs), "limit": limit})).all()
-    return [
-        Cell(run, id_, code, name, attempt, TaskState(state), took_s)
-        for run, id_, code, name, attempt, state, took_s in rows
-    ]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.ids import WorkflowInstanceId
 from model.time.intervals import FireRule
 
@@ -27,7 +27,7 @@ class DueRun:
 
 
 # A run of a schedule has the rule of that, one of a backfill that of the first that is ONLINE, else of the first.
-_DUE_RUNS = Sql("""
+@statement("""
     SELECT i.id, least(greatest(i.schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') AS at,
            clock_timestamp() AS now, s.crontab, s.time_zone, s.end_time::text AS end_time
     FROM workflow_instance i
@@ -37,12 +37,5 @@ _DUE_RUNS = Sql("""
         ORDER BY s.state <> 'ONLINE', s.id LIMIT 1) AS s
     WHERE i.id = ANY(CAST(:ids AS bigint[])) AND i.command_type IN ('SCHEDULER', 'COMPLEMENT_DATA')
 """)
-
-
 async def due_runs(connection: AsyncConnection, ids: Collection[WorkflowInstanceId]) -> list[DueRun]:
     """Those of these runs that a schedule or a backfill made, if there is a schedule."""
-    rows = (await connection.execute(_DUE_RUNS, {"ids": list(ids)})).all()
-    return [
-        DueRun(WorkflowInstanceId(row.id), row.at, row.now, FireRule(row.crontab, row.time_zone), row.end_time)
-        for row in rows
-    ]

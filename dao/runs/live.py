@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from dao.runs.rows import ChangedAttempt, ChangedDefinition, ChangedRun
 
 COUNTED_MAX = 10_000
@@ -34,19 +35,6 @@ class QueueCounts:
     errors: int
 
 
-# A time written by hand may be one that Python has no years for.
-_RUNS = Sql("""
-    SELECT i.id, d.project, d.name, i.workflow_code, i.workflow_version, i.state, i.requested_state, i.ending_as,
-           CASE WHEN isfinite(i.started_at)
-                THEN least(greatest(i.started_at, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') END,
-           CASE WHEN isfinite(i.ended_at)
-                THEN least(greatest(i.ended_at, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') END,
-           i.reason,
-           CASE WHEN EXISTS (SELECT FROM workflow_instance p JOIN workflow_definition a ON a.code = p.workflow_code
-                             WHERE p.id = i.parent_instance_id AND a.project = d.project) THEN i.parent_instance_id END
-    FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
-    WHERE i.id = ANY(CAST(:ids AS bigint[])) ORDER BY i.id
-""")
 # Reads all attempts of these runs by their index, and returns few of them. What leaves no time: a forced success, and
 # an attempt that counts no more. The times are kept within the years of Python, as above.
 _ATTEMPTS = Sql("""
@@ -64,29 +52,23 @@ _ATTEMPTS = Sql("""
                    OR t.state = 'FORCED_SUCCESS' OR t.flag = 'NO', false)
     ORDER BY t.workflow_instance_id, t.id
 """)
-_COUNTS = Sql("""
-    SELECT i.id, d.project, c.state, c.attempts
-    FROM (SELECT workflow_instance_id, state, count(*) AS attempts FROM task_instance
-          WHERE workflow_instance_id = ANY(CAST(:runs AS bigint[])) AND task_code > 0 AND coalesce(flag = 'YES', false)
-          GROUP BY workflow_instance_id, state) AS c
-    JOIN workflow_instance i ON i.id = c.workflow_instance_id
-    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
-    ORDER BY i.id, c.state
-""")
-_DEFINITIONS = Sql("""
-    SELECT d.code, d.project, d.name, d.version, d.release_state,
-           (SELECT count(*) FROM schedule s WHERE s.workflow_code = d.code)           -- index: schedule_of_workflow
-    FROM workflow_definition d WHERE d.code = ANY(CAST(:codes AS bigint[])) ORDER BY d.code
-""")
-_QUEUE = Sql("""
-    SELECT (SELECT count(*) FROM (SELECT FROM command LIMIT :counted_max) AS waiting),
-           (SELECT count(*) FROM (SELECT FROM error_command LIMIT :counted_max) AS refused)
-""")
 
 
+# A time written by hand may be one that Python has no years for.
+@statement("""
+    SELECT i.id, d.project, d.name, i.workflow_code, i.workflow_version, i.state, i.requested_state, i.ending_as,
+           CASE WHEN isfinite(i.started_at)
+                THEN least(greatest(i.started_at, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') END,
+           CASE WHEN isfinite(i.ended_at)
+                THEN least(greatest(i.ended_at, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') END,
+           i.reason,
+           CASE WHEN EXISTS (SELECT FROM workflow_instance p JOIN workflow_definition a ON a.code = p.workflow_code
+                             WHERE p.id = i.parent_instance_id AND a.project = d.project) THEN i.parent_instance_id END
+    FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    WHERE i.id = ANY(CAST(:ids AS bigint[])) ORDER BY i.id
+""")
 async def runs(connection: AsyncConnection, ids: Collection[int]) -> list[ChangedRun]:
     """These runs by id; those that do not exist are missing."""
-    return [ChangedRun(*row) for row in await connection.execute(_RUNS, {"ids": list(ids)})]
 
 
 async def attempts(connection: AsyncConnection, of: Collection[int]) -> list[ChangedAttempt]:
@@ -94,16 +76,31 @@ async def attempts(connection: AsyncConnection, of: Collection[int]) -> list[Cha
     return [ChangedAttempt(*row) for row in await connection.execute(_ATTEMPTS, {"runs": list(of)})]
 
 
+@statement("""
+    SELECT i.id, d.project, c.state, c.attempts
+    FROM (SELECT workflow_instance_id, state, count(*) AS attempts FROM task_instance
+          WHERE workflow_instance_id = ANY(CAST(:of AS bigint[])) AND task_code > 0 AND coalesce(flag = 'YES', false)
+          GROUP BY workflow_instance_id, state) AS c
+    JOIN workflow_instance i ON i.id = c.workflow_instance_id
+    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    ORDER BY i.id, c.state
+""")
 async def counts(connection: AsyncConnection, of: Collection[int]) -> list[RunCount]:
     """How many valid attempts of these runs are in which state, by run."""
-    return [RunCount(*row) for row in await connection.execute(_COUNTS, {"runs": list(of)})]
 
 
+@statement("""
+    SELECT d.code, d.project, d.name, d.version, d.release_state,
+           (SELECT count(*) FROM schedule s WHERE s.workflow_code = d.code)           -- index: schedule_of_workflow
+    FROM workflow_definition d WHERE d.code = ANY(CAST(:codes AS bigint[])) ORDER BY d.code
+""")
 async def definitions(connection: AsyncConnection, codes: Collection[int]) -> list[ChangedDefinition]:
     """These definitions by code; those that were deleted are missing."""
-    return [ChangedDefinition(*row) for row in await connection.execute(_DEFINITIONS, {"codes": list(codes)})]
 
 
+@statement("""
+    SELECT (SELECT count(*) FROM (SELECT FROM command LIMIT :COUNTED_MAX) AS waiting),
+           (SELECT count(*) FROM (SELECT FROM error_command LIMIT :COUNTED_MAX) AS refused)
+""")
 async def queue(connection: AsyncConnection) -> QueueCounts:
     """How many commands wait, and how many were refused."""
-    return QueueCounts(*(await connection.execute(_QUEUE, {"counted_max": COUNTED_MAX})).one())

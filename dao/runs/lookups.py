@@ -8,6 +8,7 @@ from datetime import datetime
 
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from dao.runs.rows import CommandFate, TaskRun
 from model.cluster.nodes import NodeState
 from model.cluster.slots import Slot
@@ -47,25 +48,8 @@ _IS_DELETED = Sql("""
                    WHERE CAST(:id AS bigint) % f.step = f.residue AND CAST(:id AS bigint) <= f.command_id
                      AND CAST(:id AS bigint) <= (SELECT max(command_id) FROM command_history))
 """)
-_PROJECT_OF_COMMAND = Sql("""
-    SELECT d.project FROM (
-        SELECT workflow_code, workflow_instance_id FROM command WHERE id = :id
-        UNION ALL
-        SELECT workflow_code, workflow_instance_id FROM error_command WHERE command_id = :id
-        UNION ALL
-        SELECT NULL, workflow_instance_id FROM command_history WHERE command_id = :id
-    ) AS c
-    JOIN workflow_definition d ON d.code = coalesce(
-        c.workflow_code, (SELECT i.workflow_code FROM workflow_instance i WHERE i.id = c.workflow_instance_id))
-    LIMIT 1
-""")
 _STARTED_BY = Sql("SELECT command_id FROM workflow_instance WHERE id = :id")
 _VALUES = Sql("SELECT id, parameter_values, parameter_types FROM task_instance WHERE id = ANY(CAST(:ids AS bigint[]))")
-_NODE = Sql("SELECT id, address, state, ended_at, ended_why FROM node WHERE id = :epoch")
-
-_IS_UNUSED = Sql("""
-    SELECT NOT EXISTS (SELECT FROM workflow_definition) AND NOT EXISTS (SELECT FROM command_history)
-""")
 
 
 async def fate_of(connection: AsyncConnection, id_: CommandId) -> CommandFate:
@@ -84,10 +68,20 @@ async def fate_of(connection: AsyncConnection, id_: CommandId) -> CommandFate:
     return CommandFate(row.id, row.type, row.age_s, row.handled_at, row.run, row.master, slot, row.reason)
 
 
+@statement("""
+    SELECT d.project FROM (
+        SELECT workflow_code, workflow_instance_id FROM command WHERE id = :id_
+        UNION ALL
+        SELECT workflow_code, workflow_instance_id FROM error_command WHERE command_id = :id_
+        UNION ALL
+        SELECT NULL, workflow_instance_id FROM command_history WHERE command_id = :id_
+    ) AS c
+    JOIN workflow_definition d ON d.code = coalesce(
+        c.workflow_code, (SELECT i.workflow_code FROM workflow_instance i WHERE i.id = c.workflow_instance_id))
+    LIMIT 1
+""")
 async def project_of_command(connection: AsyncConnection, id_: CommandId) -> str | None:
     """The project of the workflow that a command starts or whose run it changes; None if that does not exist."""
-    found = (await connection.execute(_PROJECT_OF_COMMAND, {"id": id_})).scalar()
-    return None if found is None else str(found)
 
 
 def no_task(id_: TaskInstanceId) -> NotFound:
@@ -118,11 +112,12 @@ async def values_of(connection: AsyncConnection, attempt: TaskInstanceId) -> str
     return str((await connection.execute(_VALUES, {"ids": [attempt]})).one().parameter_values)
 
 
-async def node_life(connection: AsyncConnection, epoch: Epoch) -> NodeLife | None:
-    row = (await connection.execute(_NODE, {"epoch": epoch})).first()
-    return None if row is None else NodeLife(Epoch(row.id), row.address, NodeState(row.state), *row[3:])
+@statement("SELECT id, address, state, ended_at, ended_why FROM node WHERE id = :epoch")
+async def node_life(connection: AsyncConnection, epoch: Epoch) -> NodeLife | None: ...
 
 
+@statement("""
+    SELECT NOT EXISTS (SELECT FROM workflow_definition) AND NOT EXISTS (SELECT FROM command_history)
+""")
 async def is_unused(connection: AsyncConnection) -> bool:
     """Whether there is no workflow, and no command was ever handled."""
-    return bool((await connection.execute(_IS_UNUSED)).scalar_one())

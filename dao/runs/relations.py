@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from dao.runs.rows import OlderBelow
 from model.ids import TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.runs.states import WorkflowState
@@ -45,44 +46,6 @@ _CHILDREN = Sql("""
     WHERE c.parent_instance_id = ANY(CAST(:runs AS bigint[]))                      -- index: workflow_instance_child
     ORDER BY c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index
 """)
-# UNION, not UNION ALL: rows written by hand may stand under each other. OFFSET 0: each run by itself, since a join
-# could read all tasks in the history.
-_FAILURES = Sql("""
-    WITH RECURSIVE failed AS (
-        SELECT c.parent_task_code AS code, c.parent_attempt AS attempt, c.id FROM workflow_instance c
-        WHERE c.parent_instance_id = :run AND c.state = 'FAILURE'                  -- index: workflow_instance_child
-        UNION
-        SELECT f.code, f.attempt, below.id FROM failed f CROSS JOIN LATERAL (
-            SELECT c.id FROM workflow_instance c                                   -- index: workflow_instance_child
-            WHERE c.parent_instance_id = f.id AND c.state = 'FAILURE' OFFSET 0) AS below
-    )
-    SELECT DISTINCT ON (f.code, f.attempt) f.code, f.attempt, f.id AS run, t.id, t.task_name, t.reason,
-           (SELECT d.project FROM workflow_instance i JOIN workflow_definition d ON d.code = i.workflow_code
-            WHERE i.id = f.id)
-    FROM failed f CROSS JOIN LATERAL (
-        SELECT id, task_name, task_type, reason FROM task_instance                 -- index: task_instance_attempt
-        WHERE workflow_instance_id = f.id AND state = 'FAILURE' AND flag = 'YES' OFFSET 0) AS t
-    WHERE f.code IS NOT NULL AND f.attempt IS NOT NULL
-    ORDER BY f.code, f.attempt, t.task_type IN ('SUB_PROCESS', 'DYNAMIC'), f.id, t.id
-""")
-# Of attempts that count: what a task had before is not gone on with.
-_OLDER = Sql("""
-    WITH RECURSIVE below AS (
-        SELECT CAST(:run AS bigint) AS id
-        UNION
-        SELECT one.id FROM below b CROSS JOIN LATERAL (
-            SELECT c.id FROM workflow_instance c                                   -- index: workflow_instance_child
-            WHERE c.parent_instance_id = b.id AND coalesce(c.state IN ('FAILURE', 'PAUSE', 'STOP'), false)
-              AND EXISTS (SELECT FROM task_instance t                              -- index: task_instance_attempt
-                          WHERE t.workflow_instance_id = b.id AND t.task_code = c.parent_task_code
-                            AND t.attempt = c.parent_attempt AND t.flag = 'YES') OFFSET 0) AS one
-    )
-    SELECT c.id, d.name, c.workflow_version, d.version
-    FROM below b JOIN workflow_instance c ON c.id = b.id JOIN workflow_definition d ON d.code = c.workflow_code
-    WHERE b.id <> :run AND d.version > c.workflow_version
-      AND (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
-    ORDER BY c.id LIMIT :most
-""")
 # A waiting run's place in its line is the expression of the index.
 _BEFORE = Sql("""
     SELECT i.id, other.id, other.state FROM workflow_instance i CROSS JOIN LATERAL (
@@ -117,11 +80,48 @@ async def children(
     return found
 
 
+# UNION, not UNION ALL: rows written by hand may stand under each other. OFFSET 0: each run by itself, since a join
+# could read all tasks in the history.
+@statement("""
+    WITH RECURSIVE failed AS (
+        SELECT c.parent_task_code AS code, c.parent_attempt AS attempt, c.id FROM workflow_instance c
+        WHERE c.parent_instance_id = :run AND c.state = 'FAILURE'                  -- index: workflow_instance_child
+        UNION
+        SELECT f.code, f.attempt, below.id FROM failed f CROSS JOIN LATERAL (
+            SELECT c.id FROM workflow_instance c                                   -- index: workflow_instance_child
+            WHERE c.parent_instance_id = f.id AND c.state = 'FAILURE' OFFSET 0) AS below
+    )
+    SELECT DISTINCT ON (f.code, f.attempt) f.code, f.attempt, f.id AS run, t.id, t.task_name, t.reason,
+           (SELECT d.project FROM workflow_instance i JOIN workflow_definition d ON d.code = i.workflow_code
+            WHERE i.id = f.id)
+    FROM failed f CROSS JOIN LATERAL (
+        SELECT id, task_name, task_type, reason FROM task_instance                 -- index: task_instance_attempt
+        WHERE workflow_instance_id = f.id AND state = 'FAILURE' AND flag = 'YES' OFFSET 0) AS t
+    WHERE f.code IS NOT NULL AND f.attempt IS NOT NULL
+    ORDER BY f.code, f.attempt, t.task_type IN ('SUB_PROCESS', 'DYNAMIC'), f.id, t.id
+""")
 async def failures_below(connection: AsyncConnection, run: WorkflowInstanceId) -> list[FailedBelow]:
     """For each attempt of a run whose child run failed, the first task that failed at the bottom of it."""
-    return [FailedBelow(*row) for row in await connection.execute(_FAILURES, {"run": run})]
 
 
+# Of attempts that count: what a task had before is not gone on with.
+@statement("""
+    WITH RECURSIVE below AS (
+        SELECT CAST(:run AS bigint) AS id
+        UNION
+        SELECT one.id FROM below b CROSS JOIN LATERAL (
+            SELECT c.id FROM workflow_instance c                                   -- index: workflow_instance_child
+            WHERE c.parent_instance_id = b.id AND coalesce(c.state IN ('FAILURE', 'PAUSE', 'STOP'), false)
+              AND EXISTS (SELECT FROM task_instance t                              -- index: task_instance_attempt
+                          WHERE t.workflow_instance_id = b.id AND t.task_code = c.parent_task_code
+                            AND t.attempt = c.parent_attempt AND t.flag = 'YES') OFFSET 0) AS one
+    )
+    SELECT c.id, d.name, c.workflow_version, d.version
+    FROM below b JOIN workflow_instance c ON c.id = b.id JOIN workflow_definition d ON d.code = c.workflow_code
+    WHERE b.id <> :run AND d.version > c.workflow_version
+      AND (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
+    ORDER BY c.id LIMIT :most
+""")
 async def older_below(
     connection: AsyncConnection, run: WorkflowInstanceId, visible: Collection[str] | None, most: int
 ) -> list[OlderBelow]:
@@ -130,8 +130,6 @@ async def older_below(
     Args:
         visible: the projects of which they may be; None = any.
     """
-    values = {"run": run, "visible": None if visible is None else list(visible), "most": most}
-    return [OlderBelow(*row) for row in await connection.execute(_OLDER, values)]
 
 
 async def before(

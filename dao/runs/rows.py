@@ -58,7 +58,7 @@ class Run:
     started_by_project: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TaskRun:
     """One attempt of a task of a run.
 
@@ -93,12 +93,12 @@ class TaskRun:
     due_in_s: float | None
     valid: bool
     branch: frozenset[TaskCode] | None
-    retries: int = 0
-    progress: Progress | None = None
-    progress_at: datetime | None = None
-    is_stream: bool = False
-    is_ready: bool | None = None
-    looks: Looks | None = None
+    retries: int
+    progress: Progress | None
+    progress_at: datetime | None
+    is_stream: bool
+    is_ready: bool | None
+    looks: Looks | None
 
 
 @dataclass(frozen=True)

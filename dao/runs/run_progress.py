@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from dao.postgres.errors import BadData
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from dao.runs.code_lists import read_codes
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.runs.progress import Progress
@@ -56,16 +57,6 @@ _STATES = Sql("""
     ) AS own
     GROUP BY wanted.run, own.state
 """)
-_REPORTS = Sql("""
-    SELECT own.* FROM unnest(CAST(:runs AS bigint[])) AS wanted (run)
-    CROSS JOIN LATERAL (
-        SELECT t.workflow_instance_id, t.id, t.task_name, t.progress_done, t.progress_total, t.progress_text
-        FROM task_instance t                                                            -- index: task_instance_valid
-        WHERE t.workflow_instance_id = wanted.run AND t.flag = 'YES' AND t.state = 'RUNNING_EXECUTION'
-          AND t.progress_done IS NOT NULL
-        ORDER BY t.progress_at DESC LIMIT :each
-    ) AS own
-""")
 
 
 async def extents(
@@ -90,10 +81,19 @@ async def states(
     return found
 
 
+@statement("""
+    SELECT own.* FROM unnest(CAST(:runs AS bigint[])) AS wanted (run)
+    CROSS JOIN LATERAL (
+        SELECT t.workflow_instance_id, t.id, t.task_name, t.progress_done, t.progress_total,
+               coalesce(t.progress_text, '')
+        FROM task_instance t                                                            -- index: task_instance_valid
+        WHERE t.workflow_instance_id = wanted.run AND t.flag = 'YES' AND t.state = 'RUNNING_EXECUTION'
+          AND t.progress_done IS NOT NULL
+        ORDER BY t.progress_at DESC LIMIT :each
+    ) AS own
+""")
 async def reports(connection: AsyncConnection, runs: Collection[WorkflowInstanceId], each: int) -> list[Reporting]:
     """The last reports of up to `each` running tasks of each of these runs."""
-    rows = (await connection.execute(_REPORTS, {"runs": list(runs), "each": each})).all()
-    return [Reporting(run, id_, name, Progress(done, total, said or "")) for run, id_, name, done, total, said in rows]
 
 
 def _count(scope: str | None, tasks: int | None) -> int | None:

@@ -18,6 +18,7 @@ from dao.pools import pool_readings
 from dao.pools.pool_readings import PoolReading
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from dao.run_lists import element_listings
 from dao.run_lists import run_listings as listings
 from dao.runs import dependencies, lookups, relations
@@ -143,21 +144,6 @@ _COMMANDS = Sql("""
             AND parent NOT LIKE '%/event') AS asked
     JOIN command c ON c.id = asked.id LEFT JOIN workflow_definition d ON d.code = c.workflow_code ORDER BY c.id
 """)
-_LIFE = Sql("SELECT id, state FROM node WHERE id = ANY(CAST(:epochs AS bigint[]))")
-# The order is that of the workers' claims: streams that need only a place go before all else, and what waits for pools
-# before nobody. The index of the queue supports it.
-_PLACES = Sql("""
-    SELECT mine.id, (
-        SELECT count(*) FROM task_instance q WHERE q.state = 'QUEUED' AND q.worker_group = mine.worker_group
-          AND q.is_plain = mine.is_plain AND (q.resources IS NULL) = (mine.resources IS NULL)
-          AND (q.workflow_priority, q.workflow_instance_id, q.task_priority, q.id)
-              <= (mine.workflow_priority, mine.workflow_instance_id, mine.task_priority, mine.id))
-        + CASE WHEN mine.is_plain THEN (
-            SELECT count(*) FROM task_instance s
-            WHERE s.stream IS NOT NULL AND s.state = 'QUEUED'                        -- index: task_instance_stream
-              AND s.worker_group = mine.worker_group AND s.resources IS NULL) ELSE 0 END
-    FROM task_instance mine WHERE mine.id = ANY(CAST(:ids AS bigint[]))
-""")
 
 
 async def read(connection: AsyncConnection, id_: WorkflowInstanceId, task: str | None = None) -> RunReading:
@@ -220,8 +206,8 @@ async def _commands(
     return found
 
 
-async def _life(connection: AsyncConnection, epochs: Collection[Epoch]) -> dict[Epoch, NodeState]:
-    return {Epoch(id_): NodeState(state) for id_, state in await connection.execute(_LIFE, {"epochs": list(epochs)})}
+@statement("SELECT id, state FROM node WHERE id = ANY(CAST(:epochs AS bigint[]))")
+async def _life(connection: AsyncConnection, epochs: Collection[Epoch]) -> dict[Epoch, NodeState]: ...
 
 
 async def _awaits(connection: AsyncConnection, ids: Sequence[TaskInstanceId]) -> dict[TaskInstanceId, str]:
@@ -233,5 +219,18 @@ async def _asks(connection: AsyncConnection, ids: Sequence[TaskInstanceId]) -> d
     return {each.id: each for each in await approvals.these(connection, ids)}
 
 
-async def _places(connection: AsyncConnection, ids: Sequence[TaskInstanceId]) -> dict[TaskInstanceId, int]:
-    return {TaskInstanceId(id_): place for id_, place in await connection.execute(_PLACES, {"ids": ids})}
+# The order is that of the workers' claims: streams that need only a place go before all else, and what waits for pools
+# before nobody. The index of the queue supports it.
+@statement("""
+    SELECT mine.id, (
+        SELECT count(*) FROM task_instance q WHERE q.state = 'QUEUED' AND q.worker_group = mine.worker_group
+          AND q.is_plain = mine.is_plain AND (q.resources IS NULL) = (mine.resources IS NULL)
+          AND (q.workflow_priority, q.workflow_instance_id, q.task_priority, q.id)
+              <= (mine.workflow_priority, mine.workflow_instance_id, mine.task_priority, mine.id))
+        + CASE WHEN mine.is_plain THEN (
+            SELECT count(*) FROM task_instance s
+            WHERE s.stream IS NOT NULL AND s.state = 'QUEUED'                        -- index: task_instance_stream
+              AND s.worker_group = mine.worker_group AND s.resources IS NULL) ELSE 0 END
+    FROM task_instance mine WHERE mine.id = ANY(CAST(:ids AS bigint[]))
+""")
+async def _places(connection: AsyncConnection, ids: Sequence[TaskInstanceId]) -> dict[TaskInstanceId, int]: ...

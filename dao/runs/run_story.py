@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.cluster.slots import Slot
 from model.ids import CommandId, Epoch, TaskCode, WorkflowInstanceId
 from model.runs.states import WorkflowState
@@ -46,7 +46,7 @@ class ChildLife:
 
 
 # The condition on the type is that of the index; the start is found by its id.
-_COMMANDS = Sql("""
+@statement("""
     SELECT h.command_id, h.type, h.created_at, h.handled_at, h.created_by, h.master_id, h.slot_current, h.slot_total,
            CASE WHEN h.outcome = 'ERROR' THEN coalesce(e.reason, 'no reason was stored') END AS reason
     FROM (SELECT * FROM command_history
@@ -58,33 +58,19 @@ _COMMANDS = Sql("""
     LEFT JOIN error_command e ON e.command_id = h.command_id
     ORDER BY h.handled_at, h.command_id
 """)
-_CHILDREN = Sql("""
+async def commands_of(connection: AsyncConnection, run: WorkflowInstanceId) -> list[HandledCommand]:
+    """The command that started a run and all later ones about it, in the order in which they were handled."""
+
+
+@statement("""
     SELECT c.id, d.project, d.name, c.state, c.started_at, c.ended_at, c.parent_task_code, c.parent_attempt, c.reason
     FROM workflow_instance c LEFT JOIN workflow_definition d ON d.code = c.workflow_code
     WHERE c.parent_instance_id = :run                                          -- index: workflow_instance_child
     ORDER BY c.id
 """)
-_NAMES = Sql("SELECT id, coalesce(nullif(name, ''), address) FROM node WHERE id = ANY(CAST(:epochs AS bigint[]))")
+async def children_of(connection: AsyncConnection, run: WorkflowInstanceId) -> list[ChildLife]: ...
 
 
-async def commands_of(connection: AsyncConnection, run: WorkflowInstanceId) -> list[HandledCommand]:
-    """The command that started a run and all later ones about it, in the order in which they were handled."""
-    rows = (await connection.execute(_COMMANDS, {"run": run})).all()
-    return [
-        HandledCommand(
-            *(id_, type_, created_at, handled_at, by, master),
-            None if current is None else Slot(current, total),
-            reason,
-        )
-        for id_, type_, created_at, handled_at, by, master, current, total, reason in rows
-    ]
-
-
-async def children_of(connection: AsyncConnection, run: WorkflowInstanceId) -> list[ChildLife]:
-    rows = (await connection.execute(_CHILDREN, {"run": run})).all()
-    return [ChildLife(id_, project, name, WorkflowState(state), *others) for id_, project, name, state, *others in rows]
-
-
+@statement("SELECT id, coalesce(nullif(name, ''), address) FROM node WHERE id = ANY(CAST(:epochs AS bigint[]))")
 async def names_of(connection: AsyncConnection, epochs: Collection[Epoch]) -> dict[Epoch, str]:
     """The names of nodes; those whose rows are deleted are missing."""
-    return {Epoch(epoch): name for epoch, name in await connection.execute(_NAMES, {"epochs": list(epochs)})}

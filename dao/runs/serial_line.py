@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
 from model.runs import deadlocks
 from model.runs.deadlocks import Unfinished
@@ -83,13 +84,6 @@ _STANDING = Sql("""
            AND state = 'SERIAL_WAIT' ORDER BY (CASE WHEN serial_key = '' THEN id ELSE command_id END) LIMIT 1)
     ) AS head ON true
     ORDER BY line.code, line.key, head.id
-""")
-_ALL_LIVE = Sql("""
-    SELECT id, coalesce(requested_state, state) AS state, command_id
-    FROM (SELECT CAST(:code AS bigint) AS code, CAST(:key AS text) AS key) AS line
-    JOIN workflow_instance ON workflow_code = line.code AND serial_key = line.key   -- index: workflow_instance_line
-                          AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
-    ORDER BY id
 """)
 _WAITING = Sql("""
     SELECT head.id, line.code, line.key, head.command_id
@@ -163,56 +157,6 @@ _CALL_ALL = Sql("""
            WHERE c.type = 'RECOVER_SERIAL_WAIT' AND c.workflow_code = code AND coalesce(c.workflow_instance_id, 0) = 0
              AND c.params = '{}' AND c.deaths = 0 LIMIT 1) IS NULL
 """)
-# The master that handles a call in the table may have read the lines before the caller commits. A run that
-# another transaction makes just now is not visible: it waits for the next check of all lines.
-_CALL_WITHOUT_LOCK = Sql("""
-    INSERT INTO command (type, workflow_code, created_by)
-    SELECT 'RECOVER_SERIAL_WAIT', code, 'serial' FROM (SELECT CAST(:code AS bigint) AS code) AS asked
-    WHERE (SELECT id FROM workflow_instance WHERE workflow_code = code AND state = 'SERIAL_WAIT' LIMIT 1) IS NOT NULL
-""")
-_CALL_FROM = Sql("""
-    INSERT INTO command (type, workflow_code, params, created_by)
-    VALUES ('RECOVER_SERIAL_WAIT', :code, json_build_object('serial_from', CAST(:key AS text))::text, 'serial')
-""")
-# Level-triggered, by any master: workflows with lines that have room for a run and no command. One command for each
-# workflow: if an older command is locked for long, that may be 10,000 lines, again and again.
-_CALL_MISSED = Sql("""
-    WITH RECURSIVE waiting AS (
-        (SELECT workflow_code AS code, serial_key AS key FROM workflow_instance -- index: workflow_instance_turn
-         WHERE state = 'SERIAL_WAIT' ORDER BY workflow_code, serial_key LIMIT 1)
-        UNION ALL
-        SELECT next.code, next.key FROM waiting w CROSS JOIN LATERAL (
-            SELECT i.workflow_code AS code, i.serial_key AS key FROM workflow_instance i
-            WHERE i.state = 'SERIAL_WAIT' AND (i.workflow_code, i.serial_key) > (w.code, w.key)
-            ORDER BY i.workflow_code, i.serial_key LIMIT 1) AS next
-    ), allowed AS MATERIALIZED (
-        SELECT line.code, coalesce(
-            (SELECT v.max_active FROM workflow_definition d                        -- index: workflow_version_pkey
-             JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version
-             WHERE d.code = line.code), 1) AS places
-        FROM (SELECT DISTINCT code FROM waiting) AS line
-    ), calls AS MATERIALIZED (
-        SELECT line.code, call.params FROM allowed AS line
-        CROSS JOIN LATERAL (SELECT params FROM command                          -- index: command_calls
-                            WHERE type = 'RECOVER_SERIAL_WAIT' AND workflow_code = line.code
-                              AND coalesce(workflow_instance_id, 0) = 0) AS call
-    ), called AS (
-        INSERT INTO command (type, workflow_code, created_by)
-        SELECT DISTINCT 'RECOVER_SERIAL_WAIT', line.code, 'serial' FROM waiting AS line JOIN allowed USING (code)
-        WHERE (SELECT id FROM workflow_instance                                 -- index: workflow_instance_line
-               WHERE workflow_code = line.code AND serial_key = line.key
-                 AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
-               ORDER BY id LIMIT 1 OFFSET allowed.places - 1) IS NULL
-          AND NOT EXISTS (SELECT FROM calls c
-                          WHERE c.code = line.code
-                            AND c.params = CASE WHEN line.key = '' THEN '{}'
-                                                ELSE json_build_object('serial_key', line.key)::text END)
-          AND NOT EXISTS (SELECT FROM calls c
-                          WHERE c.code = line.code AND (c.params = '{}' OR c.params LIKE '{"serial_from"%'))
-        RETURNING 1
-    )
-    SELECT count(*) FROM called
-""")
 # The live runs of the lines in which runs wait, and all that is unfinished below them: nothing, if none of that waits
 # for its turn. Else it is a few rows for each line.
 _AWAITED = Sql("""
@@ -270,12 +214,15 @@ async def standing(connection: AsyncConnection, lines: Collection[Line]) -> list
     return list(found.values())
 
 
+@statement("""
+    SELECT id, line.code, line.key, coalesce(requested_state, state) AS state, command_id
+    FROM (SELECT CAST(:line.workflow_code AS bigint) AS code, CAST(:line.key AS text) AS key) AS line
+    JOIN workflow_instance ON workflow_code = line.code AND serial_key = line.key   -- index: workflow_instance_line
+                          AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
+    ORDER BY id
+""")
 async def live(connection: AsyncConnection, line: Line) -> list[InLine]:
     """All runs of a line that have begun and not ended, oldest first."""
-    rows = (await connection.execute(_ALL_LIVE, {"code": line.workflow_code, "key": line.key})).all()
-    return [
-        InLine(WorkflowInstanceId(id_), line, WorkflowState(state), CommandId(command)) for id_, state, command in rows
-    ]
 
 
 async def waiting(connection: AsyncConnection, lines: Mapping[Line, int]) -> list[InLine]:
@@ -314,19 +261,67 @@ async def call(connection: FencedTransaction, codes: Collection[WorkflowCode]) -
     await connection.execute(_CALL_ALL, {"codes": sorted(set(codes))})
 
 
+# The master that handles a call in the table may have read the lines before the caller commits. A run that
+# another transaction makes just now is not visible: it waits for the next check of all lines.
+@statement("""
+    INSERT INTO command (type, workflow_code, created_by)
+    SELECT 'RECOVER_SERIAL_WAIT', code, 'serial' FROM (SELECT CAST(:code AS bigint) AS code) AS asked
+    WHERE (SELECT id FROM workflow_instance WHERE workflow_code = code AND state = 'SERIAL_WAIT' LIMIT 1) IS NOT NULL
+""")
 async def call_without_lock(connection: FencedTransaction, code: WorkflowCode) -> None:
     """Insert a command that calls all lines of a workflow, if any run waits. For callers that have not locked them."""
-    await connection.execute(_CALL_WITHOUT_LOCK, {"code": code})
 
 
+@statement("""
+    INSERT INTO command (type, workflow_code, params, created_by)
+    VALUES ('RECOVER_SERIAL_WAIT', :line.workflow_code,
+            json_build_object('serial_from', CAST(:line.key AS text))::text, 'serial')
+""")
 async def call_from(connection: FencedTransaction, line: Line) -> None:
     """Insert a command that calls this line and all of its workflow that come after it."""
-    await connection.execute(_CALL_FROM, {"code": line.workflow_code, "key": line.key})
 
 
+# Level-triggered, by any master: workflows with lines that have room for a run and no command. One command for each
+# workflow: if an older command is locked for long, that may be 10,000 lines, again and again.
+@statement("""
+    WITH RECURSIVE waiting AS (
+        (SELECT workflow_code AS code, serial_key AS key FROM workflow_instance -- index: workflow_instance_turn
+         WHERE state = 'SERIAL_WAIT' ORDER BY workflow_code, serial_key LIMIT 1)
+        UNION ALL
+        SELECT next.code, next.key FROM waiting w CROSS JOIN LATERAL (
+            SELECT i.workflow_code AS code, i.serial_key AS key FROM workflow_instance i
+            WHERE i.state = 'SERIAL_WAIT' AND (i.workflow_code, i.serial_key) > (w.code, w.key)
+            ORDER BY i.workflow_code, i.serial_key LIMIT 1) AS next
+    ), allowed AS MATERIALIZED (
+        SELECT line.code, coalesce(
+            (SELECT v.max_active FROM workflow_definition d                        -- index: workflow_version_pkey
+             JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version
+             WHERE d.code = line.code), 1) AS places
+        FROM (SELECT DISTINCT code FROM waiting) AS line
+    ), calls AS MATERIALIZED (
+        SELECT line.code, call.params FROM allowed AS line
+        CROSS JOIN LATERAL (SELECT params FROM command                          -- index: command_calls
+                            WHERE type = 'RECOVER_SERIAL_WAIT' AND workflow_code = line.code
+                              AND coalesce(workflow_instance_id, 0) = 0) AS call
+    ), called AS (
+        INSERT INTO command (type, workflow_code, created_by)
+        SELECT DISTINCT 'RECOVER_SERIAL_WAIT', line.code, 'serial' FROM waiting AS line JOIN allowed USING (code)
+        WHERE (SELECT id FROM workflow_instance                                 -- index: workflow_instance_line
+               WHERE workflow_code = line.code AND serial_key = line.key
+                 AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
+               ORDER BY id LIMIT 1 OFFSET allowed.places - 1) IS NULL
+          AND NOT EXISTS (SELECT FROM calls c
+                          WHERE c.code = line.code
+                            AND c.params = CASE WHEN line.key = '' THEN '{}'
+                                                ELSE json_build_object('serial_key', line.key)::text END)
+          AND NOT EXISTS (SELECT FROM calls c
+                          WHERE c.code = line.code AND (c.params = '{}' OR c.params LIKE '{"serial_from"%'))
+        RETURNING 1
+    )
+    SELECT count(*) FROM called
+""")
 async def call_missed(connection: FencedTransaction) -> int:
     """Insert a command for each workflow with lines that wait although there is room. Returns how many."""
-    return int((await connection.execute(_CALL_MISSED)).scalar_one())
 
 
 async def deadlocked(connection: AsyncConnection) -> list[Deadlock]:

@@ -18,6 +18,7 @@ from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
 from dao.postgres.rows import Row
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from dao.runs.code_lists import read_codes
 from model.changes import Changes
 from model.choices import ExecutionType, FailureStrategy, Priority, WarningType
@@ -181,15 +182,6 @@ _FINISH = Sql("""
     FROM ended
 """)
 _ENDS = RowArrays(_FINISH)
-_RESET_TAKEOVERS = Sql("""
-    UPDATE workflow_instance SET takeovers = 0
-    WHERE id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND takeovers > 0
-""")
-# A run in a serial line has no owner, whatever its row says: a command starts it when its turn has come.
-_OWNED = Sql("""
-    SELECT id FROM workflow_instance
-    WHERE master_id = :master AND ended_at IS NULL AND coalesce(state <> 'SERIAL_WAIT', false)
-""")
 _READ_OWNED = Sql("""
     SELECT id, workflow_code, workflow_version, failure_strategy, priority::text, worker_group, params, state,
            requested_state, startup_names,
@@ -200,11 +192,6 @@ _READ_OWNED = Sql("""
                 THEN greatest(0, extract(epoch FROM clock_timestamp() - coalesce(running_since, started_at)))
                 ELSE 0 END::float8 AS ran_s, ending_as, ending_reason
     FROM workflow_instance
-    WHERE id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND ended_at IS NULL
-      AND coalesce(state <> 'SERIAL_WAIT', false)
-""")
-_STILL_OWNED = Sql("""
-    SELECT id FROM workflow_instance
     WHERE id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND ended_at IS NULL
       AND coalesce(state <> 'SERIAL_WAIT', false)
 """)
@@ -277,22 +264,32 @@ async def ran_s(
     return {each.id: each.ran_s for each in await read_owned(connection, ids, master)}
 
 
+@statement("""
+    UPDATE workflow_instance SET takeovers = 0
+    WHERE id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND takeovers > 0
+""")
 async def reset_takeovers(connection: FencedTransaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> None:
     """Reset the takeovers of own runs that have made progress since: these runs do not kill masters."""
-    await connection.execute(_RESET_TAKEOVERS, {"ids": list(ids), "master": master})
 
 
+# A run in a serial line has no owner, whatever its row says: a command starts it when its turn has come.
+@statement("""
+    SELECT id FROM workflow_instance
+    WHERE master_id = :master AND ended_at IS NULL AND coalesce(state <> 'SERIAL_WAIT', false)
+""")
 async def owned(connection: AsyncConnection, master: Epoch) -> set[WorkflowInstanceId]:
     """All unfinished runs of a master."""
-    return {WorkflowInstanceId(id_) for (id_,) in await connection.execute(_OWNED, {"master": master})}
 
 
+@statement("""
+    SELECT id FROM workflow_instance
+    WHERE id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND ended_at IS NULL
+      AND coalesce(state <> 'SERIAL_WAIT', false)
+""")
 async def still_owned(
     connection: AsyncConnection, ids: Sequence[WorkflowInstanceId], master: Epoch
 ) -> list[WorkflowInstanceId]:
     """Those of `ids` that are unfinished runs of this master, whether or not their rows can be parsed."""
-    rows = await connection.execute(_STILL_OWNED, {"ids": list(ids), "master": master})
-    return [WorkflowInstanceId(id_) for (id_,) in rows.all()]
 
 
 async def take_back(connection: FencedTransaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> None:

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import missing, statement
 from dao.secrets.data_source_url import parse_data_source_url, shown_url
 from dao.secrets.sealed_rows import check_name, reseal
 from dao.secrets.vault import Sealed, Vault
@@ -23,7 +24,6 @@ _PUT = Sql("""
     SET url = :url, shown_url = :shown_url, key_id = :key_id, updated_at = clock_timestamp()
 """)
 _SEALED = Sql("SELECT url, key_id FROM data_source WHERE name = :name")
-_DELETE = Sql("DELETE FROM data_source WHERE name = :name")
 _UNDER_OTHERS = Sql(
     "SELECT name, url, key_id FROM data_source WHERE key_id IS DISTINCT FROM :key ORDER BY name FOR UPDATE"
 )
@@ -77,17 +77,17 @@ async def url_of(connection: AsyncConnection, name: str, vault: Vault) -> str:
     return vault.open(Sealed(*row), f"{PURPOSE} {name}")
 
 
+def _not_found(name: str) -> NotFound:
+    shown = "with a URL as its name" if "://" in name else f'"{name[:200]}"'  # a URL may contain a password
+    return NotFound(f"there is no data source {shown}; `shoal datasource list` lists those there are")
+
+
+@missing(_not_found)
+@statement("DELETE FROM data_source WHERE name = :name")
 async def remove(connection: AsyncConnection, name: str) -> None:
     """Delete a data source. Raises `NotFound`."""
-    if (await connection.execute(_DELETE, {"name": name})).rowcount == 0:
-        raise _not_found(name)
 
 
 async def rotate(connection: AsyncConnection, vault: Vault) -> int:
     """Encrypt rows under other keys with the first key. Returns how many. Raises `Refused`, then nothing is changed."""
     return await reseal(connection, _UNDER_OTHERS, _RESEAL, PURPOSE, vault)
-
-
-def _not_found(name: str) -> NotFound:
-    shown = "with a URL as its name" if "://" in name else f'"{name[:200]}"'  # a URL may contain a password
-    return NotFound(f"there is no data source {shown}; `shoal datasource list` lists those there are")

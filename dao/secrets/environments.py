@@ -7,6 +7,7 @@ from datetime import datetime
 
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import missing, statement
 from dao.secrets.sealed_rows import check_name, reseal
 from dao.secrets.vault import Sealed, Vault
 from model.errors import NotFound, Refused
@@ -24,7 +25,6 @@ _PUT = Sql("""
     ON CONFLICT (name) DO UPDATE SET script = :script, key_id = :key_id, updated_at = clock_timestamp()
 """)
 _SEALED = Sql("SELECT script, key_id FROM environment WHERE name = :name")
-_DELETE = Sql("DELETE FROM environment WHERE name = :name")
 _UNDER_OTHERS = Sql(
     "SELECT name, script, key_id FROM environment WHERE key_id IS DISTINCT FROM :key ORDER BY name FOR UPDATE"
 )
@@ -74,16 +74,16 @@ async def script_of(connection: AsyncConnection, name: str, vault: Vault) -> str
     return vault.open(Sealed(*row), f"{PURPOSE} {name}")
 
 
+def _not_found(name: str) -> NotFound:
+    return NotFound(f'there is no environment "{name[:200]}"; `shoal environment list` lists those there are')
+
+
+@missing(_not_found)
+@statement("DELETE FROM environment WHERE name = :name")
 async def remove(connection: AsyncConnection, name: str) -> None:
     """Delete an environment. Raises `NotFound`."""
-    if (await connection.execute(_DELETE, {"name": name})).rowcount == 0:
-        raise _not_found(name)
 
 
 async def rotate(connection: AsyncConnection, vault: Vault) -> int:
     """Encrypt rows under other keys with the first key. Returns how many. Raises `Refused`, then nothing is changed."""
     return await reseal(connection, _UNDER_OTHERS, _RESEAL, PURPOSE, vault)
-
-
-def _not_found(name: str) -> NotFound:
-    return NotFound(f'there is no environment "{name[:200]}"; `shoal environment list` lists those there are')

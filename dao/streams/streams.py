@@ -15,6 +15,7 @@ from dao.postgres.notify import KILL, changed, notify
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.rows import Row
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from dao.streams.stream_claims import OVERDUE
 from model.changes import Changes
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
@@ -55,9 +56,67 @@ class FirstInLine(NamedTuple):
     is_stream: bool
 
 
+_HAND_OVER = Sql("""
+    UPDATE task_instance t SET handover = n.why
+    FROM unnest(CAST(:ids AS bigint[]), CAST(:whys AS text[])) AS n (id, why)
+    WHERE t.id = ANY(ARRAY(SELECT id FROM task_instance WHERE id = ANY(CAST(:ids AS bigint[])) FOR UPDATE SKIP LOCKED))
+      AND t.id = n.id AND coalesce(t.state IN ('DISPATCH', 'RUNNING_EXECUTION') AND t.stream IS NOT NULL
+                                   AND t.handover IS NULL AND NOT t.kill_requested, false)
+    RETURNING t.id, t.workflow_instance_id
+""")
+_RESTARTS = Sql("""
+    WITH moving AS MATERIALIZED (
+        SELECT workflow_instance_id AS run, task_code AS code FROM task_instance
+        WHERE stream IS NOT NULL                                                    -- index: task_instance_stream
+          AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')
+          AND (handover IS NOT NULL
+               OR state <> 'RUNNING_EXECUTION' AND queued_at > clock_timestamp()
+                  - CASE WHEN resources IS NULL THEN interval '1 minute' ELSE CAST(:overdue AS interval) END)
+    )
+    SELECT r.workflow_instance_id, r.task_code, r.asked_by, coalesce(i.ended_at IS NULL, false) AS goes_on, t.id,
+           t.state, t.attempt, t.ready_at IS NOT NULL OR NOT t.stream ? 'readiness' AS is_ready,
+           CASE WHEN isfinite(r.begun_at) THEN extract(epoch FROM clock_timestamp() - greatest(
+                    r.begun_at, CASE WHEN t.attempt = r.ended_attempt + 1 AND isfinite(t.started_at)
+                                     THEN t.started_at END))::float8
+                WHEN r.begun_at IS NOT NULL THEN 1e9 END AS begun_s,
+           coalesce(r.ended_attempt, 0) AS ended_attempt, t.stream #>> '{readiness,within}' AS within_minutes,
+           EXISTS (SELECT FROM moving m
+                   WHERE m.run = r.workflow_instance_id AND m.code <> r.task_code) AS another_moves,
+           coalesce(t.state = 'QUEUED' AND t.resources IS NOT NULL
+                    AND t.queued_at < clock_timestamp() - CAST(:overdue AS interval), false) AS waits_for_pool,
+           CASE WHEN isfinite(r.asked_at) THEN extract(epoch FROM clock_timestamp() - r.asked_at)::float8
+                ELSE 1e9 END AS asked_s
+    FROM stream_restart r
+    LEFT JOIN workflow_instance i ON i.id = r.workflow_instance_id
+    LEFT JOIN task_instance t ON t.workflow_instance_id = r.workflow_instance_id AND t.task_code = r.task_code
+                             AND t.flag = 'YES' AND t.stream IS NOT NULL           -- index: task_instance_valid
+    ORDER BY r.workflow_instance_id, r.task_code LIMIT 10000
+""")
+# Not one that was asked for again meanwhile.
+_DONE = Sql("""
+    DELETE FROM stream_restart r
+    USING unnest(CAST(:runs AS bigint[]), CAST(:codes AS bigint[]), CAST(:begun AS boolean[]))
+          AS n (run, code, has_begun)
+    WHERE r.workflow_instance_id = n.run AND r.task_code = n.code AND (r.begun_at IS NOT NULL) = n.has_begun
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class AskedRestart:
+    """A restart that was asked for, by whom, and the row of the stream's last attempt, if it has one."""
+
+    restart: Restart
+    asked_by: str
+    id: TaskInstanceId | None
+
+
 # Two masters may believe that it is their turn. The lock ends with the transaction, and a frozen one with its session.
-_TRY_LOCK = Sql("SELECT pg_try_advisory_xact_lock(hashtextextended('shoal streams ' || current_schema(), 0))")
-_LIVING = Sql("""
+@statement("SELECT pg_try_advisory_xact_lock(hashtextextended('shoal streams ' || current_schema(), 0))")
+async def try_lock(connection: FencedTransaction) -> bool:
+    """Whether this transaction alone decides about streams until it ends."""
+
+
+@statement("""
     SELECT id, worker_group, CASE WHEN state <> 'QUEUED' THEN worker_id END AS worker,
            handover IS NOT NULL OR kill_requested AS moves,
            state <> 'QUEUED' AND stream ? 'readiness' AND ready_at IS NULL
@@ -69,7 +128,7 @@ _LIVING = Sql("""
                   ) AS restarts,
            ARRAY(SELECT jsonb_object_keys(resources)) AS pools,
            state = 'QUEUED' AND resources IS NOT NULL
-           AND (queued_at < clock_timestamp() - CAST(:overdue AS interval)
+           AND (queued_at < clock_timestamp() - CAST(:OVERDUE AS interval)
                 OR EXISTS (SELECT FROM jsonb_each_text(resources) AS need (name, number)
                            WHERE need.number::integer > (
                                SELECT count(*) FROM (
@@ -82,10 +141,14 @@ _LIVING = Sql("""
     WHERE stream IS NOT NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')   -- index: task_instance_stream
     ORDER BY id DESC
 """)
+async def living(connection: AsyncConnection) -> list[LivingStream]:
+    """All streams that wait for a worker or run, the youngest first."""
+
+
 # What a pool could not give even if nobody had any waits for nobody's resources. Of each kind one task is found behind
 # its streams, and the streams are found by themselves, which are few: however many wait, and for whatever they do.
 # `line` is as in `_ROOMS` (`dao/pools/pool_claims.py`).
-_FIRST_IN_LINE = Sql("""
+@statement("""
     WITH RECURSIVE line (name) AS (
         (SELECT l.pool_name FROM pool_line l ORDER BY l.pool_name, l.workflow_priority LIMIT 1)
         UNION ALL
@@ -124,119 +187,8 @@ _FIRST_IN_LINE = Sql("""
                 WHERE p.name = need.name AND r.set_aside_at IS NULL AND NOT r.removed
                 LIMIT asked.number) AS size))
 """)
-_HAND_OVER = Sql("""
-    UPDATE task_instance t SET handover = n.why
-    FROM unnest(CAST(:ids AS bigint[]), CAST(:whys AS text[])) AS n (id, why)
-    WHERE t.id = ANY(ARRAY(SELECT id FROM task_instance WHERE id = ANY(CAST(:ids AS bigint[])) FOR UPDATE SKIP LOCKED))
-      AND t.id = n.id AND coalesce(t.state IN ('DISPATCH', 'RUNNING_EXECUTION') AND t.stream IS NOT NULL
-                                   AND t.handover IS NULL AND NOT t.kill_requested, false)
-    RETURNING t.id, t.workflow_instance_id
-""")
-_START_NOW = Sql("""
-    UPDATE task_instance t SET due_at = clock_timestamp()
-    WHERE t.id = ANY(ARRAY(SELECT id FROM task_instance WHERE id = ANY(CAST(:ids AS bigint[])) FOR UPDATE SKIP LOCKED))
-      AND coalesce(t.state = 'DELAY_EXECUTION' AND t.stream IS NOT NULL, false)
-    RETURNING t.id
-""")
-_RESTARTS = Sql("""
-    WITH moving AS MATERIALIZED (
-        SELECT workflow_instance_id AS run, task_code AS code FROM task_instance
-        WHERE stream IS NOT NULL                                                    -- index: task_instance_stream
-          AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')
-          AND (handover IS NOT NULL
-               OR state <> 'RUNNING_EXECUTION' AND queued_at > clock_timestamp()
-                  - CASE WHEN resources IS NULL THEN interval '1 minute' ELSE CAST(:overdue AS interval) END)
-    )
-    SELECT r.workflow_instance_id, r.task_code, r.asked_by, coalesce(i.ended_at IS NULL, false) AS goes_on, t.id,
-           t.state, t.attempt, t.ready_at IS NOT NULL OR NOT t.stream ? 'readiness' AS is_ready,
-           CASE WHEN isfinite(r.begun_at) THEN extract(epoch FROM clock_timestamp() - greatest(
-                    r.begun_at, CASE WHEN t.attempt = r.ended_attempt + 1 AND isfinite(t.started_at)
-                                     THEN t.started_at END))::float8
-                WHEN r.begun_at IS NOT NULL THEN 1e9 END AS begun_s,
-           coalesce(r.ended_attempt, 0) AS ended_attempt, t.stream #>> '{readiness,within}' AS within_minutes,
-           EXISTS (SELECT FROM moving m
-                   WHERE m.run = r.workflow_instance_id AND m.code <> r.task_code) AS another_moves,
-           coalesce(t.state = 'QUEUED' AND t.resources IS NOT NULL
-                    AND t.queued_at < clock_timestamp() - CAST(:overdue AS interval), false) AS waits_for_pool,
-           CASE WHEN isfinite(r.asked_at) THEN extract(epoch FROM clock_timestamp() - r.asked_at)::float8
-                ELSE 1e9 END AS asked_s
-    FROM stream_restart r
-    LEFT JOIN workflow_instance i ON i.id = r.workflow_instance_id
-    LEFT JOIN task_instance t ON t.workflow_instance_id = r.workflow_instance_id AND t.task_code = r.task_code
-                             AND t.flag = 'YES' AND t.stream IS NOT NULL           -- index: task_instance_valid
-    ORDER BY r.workflow_instance_id, r.task_code LIMIT 10000
-""")
-_BEGIN = Sql("""
-    UPDATE stream_restart SET begun_at = clock_timestamp(), ended_attempt = :attempt
-    WHERE workflow_instance_id = :run AND task_code = :code AND begun_at IS NULL
-""")
-# Not one that was asked for again meanwhile.
-_DONE = Sql("""
-    DELETE FROM stream_restart r
-    USING unnest(CAST(:runs AS bigint[]), CAST(:codes AS bigint[]), CAST(:begun AS boolean[]))
-          AS n (run, code, has_begun)
-    WHERE r.workflow_instance_id = n.run AND r.task_code = n.code AND (r.begun_at IS NOT NULL) = n.has_begun
-""")
-# Of one whose turn has not come, it says that it need not wait for one that does not become ready
-# (`model/streams/rolling.py`). A restart that is under way is enough, unless its new attempt has begun already: that
-# one knows nothing of what has changed since. One that pauses has ended since, or the restart is about to end that
-# pause.
-_ASK_RESTART = Sql("""
-    INSERT INTO stream_restart (workflow_instance_id, task_code, asked_by)
-    SELECT :run, code, :asked_by FROM unnest(CAST(:codes AS bigint[])) AS code
-    ON CONFLICT (workflow_instance_id, task_code) DO UPDATE
-    SET asked_at = clock_timestamp(), asked_by = excluded.asked_by, begun_at = NULL, ended_attempt = NULL
-    WHERE stream_restart.begun_at IS NULL
-       OR EXISTS (SELECT FROM task_instance t                                      -- index: task_instance_valid
-                  WHERE t.workflow_instance_id = stream_restart.workflow_instance_id
-                    AND t.task_code = stream_restart.task_code AND t.flag = 'YES'
-                    AND t.attempt > coalesce(stream_restart.ended_attempt, 0)
-                    AND t.state IN ('DELAY_EXECUTION', 'DISPATCH', 'RUNNING_EXECUTION'))
-""")
-_ASKED = Sql("SELECT worker_group FROM rebalance ORDER BY worker_group")
-_ASK_REBALANCE = Sql("""
-    INSERT INTO rebalance (worker_group, asked_by)
-    SELECT worker_group, :asked_by FROM unnest(CAST(:groups AS text[])) AS worker_group
-    ON CONFLICT (worker_group) DO NOTHING
-""")
-_REBALANCED = Sql("DELETE FROM rebalance WHERE worker_group = ANY(CAST(:groups AS text[]))")
-
-
-@dataclass(frozen=True, slots=True)
-class AskedRestart:
-    """A restart that was asked for, by whom, and the row of the stream's last attempt, if it has one."""
-
-    restart: Restart
-    asked_by: str
-    id: TaskInstanceId | None
-
-
-async def try_lock(connection: FencedTransaction) -> bool:
-    """Whether this transaction alone decides about streams until it ends."""
-    return bool((await connection.execute(_TRY_LOCK)).scalar_one())
-
-
-async def living(connection: AsyncConnection) -> list[LivingStream]:
-    """All streams that wait for a worker or run, the youngest first."""
-    rows = (await connection.execute(_LIVING, {"overdue": OVERDUE})).all()
-    return [
-        LivingStream(
-            TaskInstanceId(row.id),
-            row.worker_group,
-            None if row.worker is None else Epoch(row.worker),
-            row.moves,
-            row.begins,
-            row.restarts,
-            tuple(row.pools),
-            bool(row.waits_for_pool),
-        )
-        for row in rows
-    ]
-
-
 async def first_in_line(connection: AsyncConnection) -> set[FirstInLine]:
     """Who may get what becomes free in the pools."""
-    return {FirstInLine(*row) for row in await connection.execute(_FIRST_IN_LINE)}
 
 
 async def hand_over(connection: FencedTransaction, reasons: Mapping[TaskInstanceId, str]) -> set[TaskInstanceId]:
@@ -250,9 +202,14 @@ async def hand_over(connection: FencedTransaction, reasons: Mapping[TaskInstance
     return {TaskInstanceId(row.id) for row in rows}
 
 
+@statement("""
+    UPDATE task_instance t SET due_at = clock_timestamp()
+    WHERE t.id = ANY(ARRAY(SELECT id FROM task_instance WHERE id = ANY(CAST(:ids AS bigint[])) FOR UPDATE SKIP LOCKED))
+      AND coalesce(t.state = 'DELAY_EXECUTION' AND t.stream IS NOT NULL, false)
+    RETURNING t.id
+""")
 async def start_now(connection: FencedTransaction, ids: Sequence[TaskInstanceId]) -> set[TaskInstanceId]:
     """End the pauses of these streams, but for those that somebody has locked. Returns which pauses have ended."""
-    return {TaskInstanceId(id_) for (id_,) in await connection.execute(_START_NOW, {"ids": list(ids)})}
 
 
 async def restarts(connection: AsyncConnection) -> list[AskedRestart]:
@@ -260,10 +217,12 @@ async def restarts(connection: AsyncConnection) -> list[AskedRestart]:
     return [_restart(row) for row in await connection.execute(_RESTARTS, {"overdue": OVERDUE})]
 
 
+@statement("""
+    UPDATE stream_restart SET begun_at = clock_timestamp(), ended_attempt = :ended_attempt
+    WHERE workflow_instance_id = :restart.run AND task_code = :restart.code AND begun_at IS NULL
+""")
 async def begin_restart(connection: FencedTransaction, restart: Restart, ended_attempt: int) -> None:
     """Record that the turn of a restart has come, and that attempts after this one are new; 0: the last one is."""
-    values = {"run": restart.run, "code": restart.code, "attempt": ended_attempt}
-    await connection.execute(_BEGIN, values)
 
 
 async def restarted(connection: FencedTransaction, done: Sequence[Restart]) -> None:
@@ -276,27 +235,45 @@ async def restarted(connection: FencedTransaction, done: Sequence[Restart]) -> N
     await connection.execute(_DONE, values)
 
 
+# Of one whose turn has not come, it says that it need not wait for one that does not become ready
+# (`model/streams/rolling.py`). A restart that is under way is enough, unless its new attempt has begun already: that
+# one knows nothing of what has changed since. One that pauses has ended since, or the restart is about to end that
+# pause.
+@statement("""
+    INSERT INTO stream_restart (workflow_instance_id, task_code, asked_by)
+    SELECT :run, code, :asked_by FROM unnest(CAST(:codes AS bigint[])) AS code
+    ON CONFLICT (workflow_instance_id, task_code) DO UPDATE
+    SET asked_at = clock_timestamp(), asked_by = excluded.asked_by, begun_at = NULL, ended_attempt = NULL
+    WHERE stream_restart.begun_at IS NULL
+       OR EXISTS (SELECT FROM task_instance t                                      -- index: task_instance_valid
+                  WHERE t.workflow_instance_id = stream_restart.workflow_instance_id
+                    AND t.task_code = stream_restart.task_code AND t.flag = 'YES'
+                    AND t.attempt > coalesce(stream_restart.ended_attempt, 0)
+                    AND t.state IN ('DELAY_EXECUTION', 'DISPATCH', 'RUNNING_EXECUTION'))
+""")
 async def ask_restart(
     connection: AsyncConnection, run: WorkflowInstanceId, codes: Sequence[TaskCode], asked_by: str
 ) -> int:
     """Ask that these streams of a run be restarted; returns how many have their turn to come by that."""
-    values = {"run": run, "codes": list(codes), "asked_by": asked_by}
-    return (await connection.execute(_ASK_RESTART, values)).rowcount
 
 
+@statement("SELECT worker_group FROM rebalance ORDER BY worker_group")
 async def asked_rebalances(connection: AsyncConnection) -> list[str]:
     """The worker groups of which somebody asked that they be rebalanced."""
-    return [group for (group,) in await connection.execute(_ASKED)]
 
 
+@statement("""
+    INSERT INTO rebalance (worker_group, asked_by)
+    SELECT worker_group, :asked_by FROM unnest(CAST(:groups AS text[])) AS worker_group
+    ON CONFLICT (worker_group) DO NOTHING
+""")
 async def ask_rebalance(connection: AsyncConnection, groups: Sequence[str], asked_by: str) -> None:
     """Ask that the streams of these groups be spread evenly."""
-    await connection.execute(_ASK_REBALANCE, {"groups": list(groups), "asked_by": asked_by})
 
 
+@statement("DELETE FROM rebalance WHERE worker_group = ANY(CAST(:groups AS text[]))")
 async def rebalanced(connection: FencedTransaction, groups: Sequence[str]) -> None:
     """Record that these groups are even."""
-    await connection.execute(_REBALANCED, {"groups": list(groups)})
 
 
 def _restart(row: Row) -> AskedRestart:

@@ -19,6 +19,7 @@ from dao.postgres.notify import EVENT, changed, notify
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.alerts.alerts import DEFAULT_GROUP, AlertKind, NewAlert, Severity
 from model.changes import Changes
 from model.errors import NotFound, Refused
@@ -156,12 +157,6 @@ _HOLD = Sql("SELECT FROM task_instance WHERE id = :id FOR NO KEY UPDATE")
 _ANSWER = Sql("""
     SELECT answer_approval(:id, :approve, CAST(:results AS jsonb), CAST(:reason AS text), CAST(:by AS text))
 """)
-_DUE = Sql("""
-    SELECT id FROM task_instance
-    WHERE state = 'RUNNING_EXECUTION' AND task_type = 'APPROVAL' AND due_at <= now()
-      AND id <> ALL(CAST(:without AS bigint[]))
-    ORDER BY due_at LIMIT :limit                                                    -- index: task_instance_approval
-""")
 # Level-triggered, by any master: timers are rows, whichever run they belong to.
 _HOLD_DUE = Sql("""
     SELECT id FROM task_instance
@@ -249,16 +244,19 @@ async def answer(
     await changed(connection, Changes(tasks={approval.run}))
 
 
+@statement("""
+    SELECT id FROM task_instance
+    WHERE state = 'RUNNING_EXECUTION' AND task_type = 'APPROVAL' AND due_at <= now()
+      AND id <> ALL(CAST(:without AS bigint[]))
+    ORDER BY due_at LIMIT :limit                                                    -- index: task_instance_approval
+""")
 async def due(connection: AsyncConnection, limit: int, without: Sequence[TaskInstanceId]) -> list[TaskInstanceId]:
     """Up to `limit` whose timeout has passed, except these."""
-    rows = (await connection.execute(_DUE, {"limit": limit, "without": list(without)})).scalars()
-    return [TaskInstanceId(id_) for id_ in rows]
 
 
 async def end_late(
     connection: FencedTransaction,
     limit: int,
-    *,
     without: Sequence[TaskInstanceId] = (),
     only: TaskInstanceId | None = None,
 ) -> int:

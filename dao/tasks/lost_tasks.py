@@ -58,7 +58,6 @@ SUSPECT = (
 async def mark_lost(
     connection: FencedTransaction,
     limit: int,
-    *,
     without: Sequence[TaskInstanceId] = (),
     only: TaskInstanceId | None = None,
 ) -> int:

@@ -9,6 +9,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.ids import TaskInstanceId
 from model.logs.name import LogName
 from model.runs.states import TaskState
@@ -50,20 +51,6 @@ _NAMED = RowArrays(
         "day": lambda name: name.date,
     },
 )
-_RECORD = Sql("""
-    WITH there AS MATERIALIZED (
-        SELECT n.*
-        FROM unnest(CAST(:id AS bigint[]), CAST(:size AS bigint[]), CAST(:first_byte AS bigint[]))
-             AS n (id, size, first_byte)
-        WHERE (SELECT 1 FROM task_instance t WHERE t.id = n.id) IS NOT NULL               -- index: task_instance_pkey
-    ), written AS (
-        INSERT INTO stored_log (task_instance_id, size, first_byte) SELECT id, size, first_byte FROM there
-        ON CONFLICT (task_instance_id) DO NOTHING
-    )
-    SELECT id FROM there
-""")
-_STORED = RowArrays(_RECORD)
-_DELETE = Sql("DELETE FROM stored_log WHERE task_instance_id = ANY(CAST(:ids AS bigint[]))")
 
 
 async def wanted(connection: AsyncConnection, names: Sequence[LogName], worker: str) -> Wanted:
@@ -73,11 +60,22 @@ async def wanted(connection: AsyncConnection, names: Sequence[LogName], worker: 
     return Wanted(ended, {TaskInstanceId(row.id) for row in rows} - ended)
 
 
+@statement("""
+    WITH there AS MATERIALIZED (
+        SELECT n.*
+        FROM unnest(CAST(:stored.id AS bigint[]), CAST(:stored.size AS bigint[]), CAST(:stored.first_byte AS bigint[]))
+             AS n (id, size, first_byte)
+        WHERE (SELECT 1 FROM task_instance t WHERE t.id = n.id) IS NOT NULL               -- index: task_instance_pkey
+    ), written AS (
+        INSERT INTO stored_log (task_instance_id, size, first_byte) SELECT id, size, first_byte FROM there
+        ON CONFLICT (task_instance_id) DO NOTHING
+    )
+    SELECT id FROM there
+""")
 async def record(connection: FencedTransaction, stored: Sequence[StoredLog]) -> set[TaskInstanceId]:
     """Record copies that are in the store; returns those whose attempts exist."""
-    return set((await connection.execute(_RECORD, _STORED.values(stored))).scalars())
 
 
+@statement("DELETE FROM stored_log WHERE task_instance_id = ANY(CAST(:ids AS bigint[]))")
 async def delete(connection: FencedTransaction, ids: Sequence[TaskInstanceId]) -> None:
     """Delete the rows of copies that were deleted."""
-    await connection.execute(_DELETE, {"ids": list(ids)})

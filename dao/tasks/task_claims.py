@@ -18,6 +18,7 @@ from dao.postgres.notify import changed
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from dao.tasks import looks
 from dao.tasks.looks import InVain
 from model.changes import Changes
@@ -192,35 +193,6 @@ _REPORT = Sql("""
     SELECT id, workflow_instance_id, owner FROM addressed
 """)
 _REPORTS = RowArrays(_REPORT)
-_TO_END = Sql("""
-    SELECT id, CASE WHEN NOT kill_requested THEN handover END AS handover FROM task_instance
-    WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION')
-      AND (kill_requested OR handover IS NOT NULL)
-""")
-# What a `ClaimedTask` has. Its leases are a JSON object: for each pool the list of what it holds of it, with name and
-# data. `coalesce`: by the index of the worker it would read all that the worker holds, for each attempt.
-_OWNED = Sql("""
-    SELECT t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attempt, t.task_name, t.task_type,
-           t.state, t.params, t.parameter_values, to_char(t.queued_at, 'YYYYMMDD'),
-           least(greatest(i.schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z'), i.time_zone,
-           i.interval_start, i.interval_end,
-           CASE WHEN t.timeout_s < 1e9 THEN t.timeout_s END, t.timeout_strategy, t.dry_run, t.tenant,
-           t.parameter_types, t.environment,
-           CASE WHEN isfinite(t.queued_at) THEN extract(epoch FROM clock_timestamp() - t.queued_at)::float8 END,
-           i.traceparent,
-           CASE WHEN isfinite(i.started_at) THEN (extract(epoch FROM i.started_at) * 1000000)::bigint END,
-           t.workflow_priority, t.stream::text,
-           CASE WHEN t.resources IS NOT NULL THEN (
-               SELECT json_object_agg(each.pool_name, each.leases)::text FROM (
-                   SELECT p.name AS pool_name,
-                          json_agg(json_build_object('name', r.name, 'data', r.data)
-                                   ORDER BY r.place, r.id) AS leases
-                   FROM pool_resource r JOIN resource_pool p ON p.code = r.pool_code  -- index: pool_resource_holder
-                   WHERE r.task_instance_id = t.id AND coalesce(r.worker_id = t.worker_id, false)
-                   GROUP BY p.name) AS each) END
-    FROM task_instance t JOIN workflow_instance i ON i.id = t.workflow_instance_id
-    WHERE t.worker_id = :worker AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
-""")
 # `state || ''`: so that the planner does not search the queue for what is asked of the attempts since the mark.
 _WORK_WAITS = Sql("""
     SELECT CASE WHEN NOT :walks THEN false
@@ -297,14 +269,41 @@ async def report(
     return written
 
 
+@statement("""
+    SELECT id, CASE WHEN NOT kill_requested THEN handover END AS handover FROM task_instance
+    WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION')
+      AND (kill_requested OR handover IS NOT NULL)
+""")
 async def to_end(connection: AsyncConnection, worker: Epoch) -> dict[TaskInstanceId, str | None]:
     """Running tasks of this worker that are to be killed (None), or handed over, with the reason."""
-    return {TaskInstanceId(row.id): row.handover for row in await connection.execute(_TO_END, {"worker": worker})}
 
 
+# What a `ClaimedTask` has. Its leases are a JSON object: for each pool the list of what it holds of it, with name and
+# data. `coalesce`: by the index of the worker it would read all that the worker holds, for each attempt.
+@statement("""
+    SELECT t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attempt, t.task_name, t.task_type,
+           t.state, t.params, t.parameter_values, to_char(t.queued_at, 'YYYYMMDD'),
+           least(greatest(i.schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z'), i.time_zone,
+           i.interval_start, i.interval_end,
+           CASE WHEN t.timeout_s < 1e9 THEN t.timeout_s END, t.timeout_strategy, t.dry_run, t.tenant,
+           t.parameter_types, t.environment,
+           CASE WHEN isfinite(t.queued_at) THEN extract(epoch FROM clock_timestamp() - t.queued_at)::float8 END,
+           i.traceparent,
+           CASE WHEN isfinite(i.started_at) THEN (extract(epoch FROM i.started_at) * 1000000)::bigint END,
+           t.workflow_priority, t.stream::text,
+           CASE WHEN t.resources IS NOT NULL THEN (
+               SELECT json_object_agg(each.pool_name, each.leases)::text FROM (
+                   SELECT p.name AS pool_name,
+                          json_agg(json_build_object('name', r.name, 'data', r.data)
+                                   ORDER BY r.place, r.id) AS leases
+                   FROM pool_resource r JOIN resource_pool p ON p.code = r.pool_code  -- index: pool_resource_holder
+                   WHERE r.task_instance_id = t.id AND coalesce(r.worker_id = t.worker_id, false)
+                   GROUP BY p.name) AS each) END
+    FROM task_instance t JOIN workflow_instance i ON i.id = t.workflow_instance_id
+    WHERE t.worker_id = :worker AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
+""")
 async def owned(connection: AsyncConnection, worker: Epoch) -> list[ClaimedTask]:
     """The tasks that this worker runs according to the database."""
-    return [ClaimedTask(*row) for row in await connection.execute(_OWNED, {"worker": worker})]
 
 
 async def work_waits(

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import EVENT, notify
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
 from model.runs.instances import AttemptEnd, ChildState, HaltRequest
 from model.runs.states import TaskState, WorkflowState
@@ -44,9 +45,6 @@ _CONSUME = Sql("""
            CASE WHEN isfinite(created_at) THEN extract(epoch FROM clock_timestamp() - created_at)::float8 END, id
     FROM gone ORDER BY id
 """)
-_DELETE_OF = Sql("""
-    DELETE FROM task_event WHERE workflow_instance_id = ANY(CAST(:instances AS bigint[]))  -- index: task_event_run
-""")
 _READDRESS = Sql("""
     WITH stray AS MATERIALIZED (SELECT * FROM stray_events()), locked AS MATERIALIZED (
         SELECT ctid AS place FROM task_event WHERE ctid = ANY(ARRAY(SELECT place FROM stray WHERE is_owned))
@@ -55,15 +53,6 @@ _READDRESS = Sql("""
     UPDATE task_event e SET owner = s.master_id FROM stray s
     WHERE e.ctid = ANY(ARRAY(SELECT place FROM locked)) AND s.place = e.ctid
     RETURNING e.owner
-""")
-# Unread events of a former owner, of a run that has ended since or no longer exists.
-_DROP_STALE = Sql("""
-    WITH stray AS MATERIALIZED (SELECT * FROM stray_events()), locked AS MATERIALIZED (
-        SELECT ctid AS place FROM task_event
-        WHERE ctid = ANY(ARRAY(SELECT place FROM stray WHERE NOT is_owned AND (has_ended OR run IS NULL)))
-        FOR UPDATE SKIP LOCKED
-    )
-    DELETE FROM task_event WHERE ctid = ANY(ARRAY(SELECT place FROM locked))
 """)
 
 
@@ -114,14 +103,24 @@ async def readdress(connection: FencedTransaction) -> int:
     return len(owners)
 
 
+# Unread events of a former owner, of a run that has ended since or no longer exists.
+@statement("""
+    WITH stray AS MATERIALIZED (SELECT * FROM stray_events()), locked AS MATERIALIZED (
+        SELECT ctid AS place FROM task_event
+        WHERE ctid = ANY(ARRAY(SELECT place FROM stray WHERE NOT is_owned AND (has_ended OR run IS NULL)))
+        FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM task_event WHERE ctid = ANY(ARRAY(SELECT place FROM locked))
+""")
 async def drop_stale(connection: FencedTransaction) -> int:
     """Delete events that nobody will ever read, a bounded number for each owner. Returns how many."""
-    return (await connection.execute(_DROP_STALE)).rowcount
 
 
+@statement("""
+    DELETE FROM task_event WHERE workflow_instance_id = ANY(CAST(:instances AS bigint[]))  -- index: task_event_run
+""")
 async def delete_of(connection: FencedTransaction, instances: Sequence[WorkflowInstanceId]) -> None:
     """Delete the events of runs whose rows are read later in the same transaction."""
-    await connection.execute(_DELETE_OF, {"instances": list(instances)})
 
 
 def _read(row: Sequence[Any]) -> TaskEvent:

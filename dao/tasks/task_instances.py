@@ -14,6 +14,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
 from dao.postgres.row_arrays import RowArrays
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from dao.runs.workflow_instances import OwnershipLost, named
 from model.changes import Changes
 from model.choices import Priority, TimeoutStrategy
@@ -186,19 +187,6 @@ _HALT = Sql("""
                        AND (t.task_type IN ('DEPENDENT', 'APPROVAL') OR h.abandoned)), false)
     RETURNING t.workflow_instance_id, t.task_code, t.attempt, t.state
 """)
-_HAND_OVER = Sql("""
-    UPDATE task_instance t SET handover = 'its run is paused'
-    FROM workflow_instance i
-    WHERE t.workflow_instance_id = ANY(CAST(:instances AS bigint[])) AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
-      AND t.stream IS NOT NULL AND t.handover IS NULL AND NOT t.kill_requested
-      AND i.id = t.workflow_instance_id AND i.master_id = :master
-""")
-_ASK_KILL = Sql("""
-    UPDATE task_instance t SET kill_requested = true
-    FROM workflow_instance i
-    WHERE t.workflow_instance_id = ANY(CAST(:instances AS bigint[])) AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
-      AND NOT t.kill_requested AND i.id = t.workflow_instance_id AND i.master_id = :master
-""")
 _END_IN_MASTER = Sql("""
     UPDATE task_instance t
     SET state = n.state, ended_at = clock_timestamp(), reason = nullif(n.reason, ''), outputs = n.outputs
@@ -224,12 +212,6 @@ _INVALIDATE = Sql("""
     UPDATE task_instance t SET flag = 'NO'
     FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS bigint[])) AS a (instance_id, code)
     WHERE t.workflow_instance_id = a.instance_id AND t.task_code = a.code AND coalesce(t.flag = 'YES', false)
-""")
-# Only those: after any other end a task that runs again has all its retries (`WorkflowRunnable._restore`).
-_RESET_RETRIES = Sql("""
-    UPDATE task_instance SET retries = 0
-    WHERE workflow_instance_id = :run AND task_code = ANY(CAST(:codes AS bigint[])) AND retries > 0
-      AND coalesce(state IN ('PAUSE', 'KILL'), false)
 """)
 
 
@@ -288,19 +270,30 @@ async def halt(
     ]
 
 
+@statement("""
+    UPDATE task_instance t SET kill_requested = true
+    FROM workflow_instance i
+    WHERE t.workflow_instance_id = ANY(CAST(:instances AS bigint[])) AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
+      AND NOT t.kill_requested AND i.id = t.workflow_instance_id AND i.master_id = :master
+""")
 async def ask_kill(connection: FencedTransaction, instances: Sequence[WorkflowInstanceId], master: Epoch) -> None:
     """Ask the workers to kill the running attempts of own runs, after `halt`.
 
     A task with children is marked too: requested children that have not begun yet never begin.
     """
-    await connection.execute(_ASK_KILL, {"instances": list(instances), "master": master})
 
 
+@statement("""
+    UPDATE task_instance t SET handover = 'its run is paused'
+    FROM workflow_instance i
+    WHERE t.workflow_instance_id = ANY(CAST(:instances AS bigint[])) AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
+      AND t.stream IS NOT NULL AND t.handover IS NULL AND NOT t.kill_requested
+      AND i.id = t.workflow_instance_id AND i.master_id = :master
+""")
 async def hand_over_streams(
     connection: FencedTransaction, instances: Sequence[WorkflowInstanceId], master: Epoch
 ) -> None:
     """Ask the workers to end the running streams of own runs as PAUSE, after `halt`."""
-    await connection.execute(_HAND_OVER, {"instances": list(instances), "master": master})
 
 
 async def end_in_master(
@@ -321,7 +314,12 @@ async def invalidate(connection: FencedTransaction, tasks: Sequence[tuple[Workfl
     await changed(connection, Changes(tasks={instance for instance, _ in tasks}))
 
 
+# Only those: after any other end a task that runs again has all its retries (`WorkflowRunnable._restore`).
+@statement("""
+    UPDATE task_instance SET retries = 0
+    WHERE workflow_instance_id = :run AND task_code = ANY(CAST(:codes AS bigint[])) AND retries > 0
+      AND coalesce(state IN ('PAUSE', 'KILL'), false)
+""")
 async def reset_retries(connection: FencedTransaction, run: WorkflowInstanceId, codes: Sequence[TaskCode]) -> None:
     """These tasks of a run, which are run again from the start, have all their retries again, also where they were
     paused or stopped between two of them."""
-    await connection.execute(_RESET_RETRIES, {"run": run, "codes": list(codes)})

@@ -11,6 +11,7 @@ from datetime import datetime
 from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.cluster.nodes import NodeState
 from model.errors import NotFound
 from model.ids import Epoch, TaskInstanceId, WorkflowCode, WorkflowInstanceId
@@ -70,8 +71,6 @@ _PLACE = Sql("""
     LEFT JOIN stored_log s ON s.task_instance_id = t.id
     WHERE t.id = :id
 """)
-_PUBLISH_KEY = Sql("INSERT INTO log_key (node_id, key) VALUES (:epoch, :key) ON CONFLICT (node_id) DO NOTHING")
-_KEY_OF = Sql("SELECT key FROM log_key WHERE node_id = :epoch")
 
 
 async def log_place(connection: AsyncConnection, id_: TaskInstanceId) -> LogPlace:
@@ -85,12 +84,11 @@ async def log_place(connection: AsyncConnection, id_: TaskInstanceId) -> LogPlac
     return LogPlace(id_, run, code, project, name, type_, *known, *others)
 
 
+@statement("INSERT INTO log_key (node_id, key) VALUES (:worker, :key) ON CONFLICT (node_id) DO NOTHING")
 async def publish_key(connection: FencedTransaction, worker: Epoch, key: str) -> None:
     """Publish the key of a worker's life; it is gone with the row of that."""
-    await connection.execute(_PUBLISH_KEY, {"epoch": worker, "key": key})
 
 
+@statement("SELECT key FROM log_key WHERE node_id = :worker")
 async def key_of(connection: AsyncConnection, worker: Epoch) -> str | None:
     """The key of that life, if it published one."""
-    found: str | None = (await connection.execute(_KEY_OF, {"epoch": worker})).scalar()
-    return found

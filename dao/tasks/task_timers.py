@@ -8,44 +8,18 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import EVENT, changed, notify
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from dao.tasks.requeue import put_back
 from model.changes import Changes
 from model.ids import TaskInstanceId
 from model.runs.queue_places import QueuedAttempt
 
-# What began to wait in the future: the clock has been set back since. It waits for as long as was meant, from now on.
-_RESUME = Sql("""
-    UPDATE task_instance t
-    SET queued_at = n.now,
-        due_at = CASE WHEN state <> 'DELAY_EXECUTION' THEN due_at
-                      WHEN wait_reason = 'LOOK' THEN n.now
-                      WHEN isfinite(due_at) AND isfinite(queued_at)
-                          THEN n.now + greatest(due_at - queued_at, interval '0 s')
-                      ELSE least(due_at, n.now) END,
-        dispatch_by = CASE WHEN dispatch_by IS NOT NULL
-                           THEN least(dispatch_by, n.now + least(dispatch_timeout_s, 1e9) * interval '1 s') END
-    FROM (SELECT clock_timestamp() AS now) AS n
-    WHERE t.id = ANY(ARRAY(SELECT id FROM task_instance                             -- index: task_instance_timed
-                           WHERE (state = 'DELAY_EXECUTION' OR state = 'QUEUED' AND dispatch_by IS NOT NULL)
-                             AND queued_at > now() + interval '1 s'
-                           ORDER BY queued_at DESC LIMIT :limit FOR UPDATE SKIP LOCKED))
-""")
 # Level-triggered, by any master: timers are rows, whichever run they belong to.
 _HOLD_DUE = Sql("""
     SELECT id FROM task_instance
     WHERE state = 'DELAY_EXECUTION' AND due_at <= now()                             -- index: task_instance_due
       AND id <> ALL(CAST(:without AS bigint[])) AND (CAST(:only AS bigint) IS NULL OR id = CAST(:only AS bigint))
     ORDER BY due_at LIMIT :limit FOR UPDATE SKIP LOCKED
-""")
-_DUE = Sql("""
-    SELECT id FROM task_instance
-    WHERE state = 'DELAY_EXECUTION' AND due_at <= now() AND id <> ALL(CAST(:without AS bigint[]))
-    ORDER BY due_at LIMIT :limit                                                    -- index: task_instance_due
-""")
-_UNDISPATCHED = Sql("""
-    SELECT id FROM task_instance
-    WHERE state = 'QUEUED' AND dispatch_by <= now() AND id <> ALL(CAST(:without AS bigint[]))
-    ORDER BY dispatch_by LIMIT :limit                                               -- index: task_instance_undispatched
 """)
 _NEXT_DUE = Sql("""
     SELECT extract(epoch FROM least(
@@ -109,16 +83,18 @@ _FAIL_UNDISPATCHED = Sql("""
 """)
 
 
+@statement("""
+    SELECT id FROM task_instance
+    WHERE state = 'DELAY_EXECUTION' AND due_at <= now() AND id <> ALL(CAST(:without AS bigint[]))
+    ORDER BY due_at LIMIT :limit                                                    -- index: task_instance_due
+""")
 async def due(connection: AsyncConnection, limit: int, without: Sequence[TaskInstanceId]) -> list[TaskInstanceId]:
     """Up to `limit` attempts whose wait is over, except these."""
-    rows = (await connection.execute(_DUE, {"limit": limit, "without": list(without)})).scalars()
-    return [TaskInstanceId(id_) for id_ in rows]
 
 
 async def queue_due(
     connection: FencedTransaction,
     limit: int,
-    *,
     without: Sequence[TaskInstanceId] = (),
     only: TaskInstanceId | None = None,
 ) -> list[QueuedAttempt]:
@@ -130,9 +106,25 @@ async def queue_due(
     return await put_back(connection, [TaskInstanceId(id_) for (id_,) in rows.all()])
 
 
+# What began to wait in the future: the clock has been set back since. It waits for as long as was meant, from now on.
+@statement("""
+    UPDATE task_instance t
+    SET queued_at = n.now,
+        due_at = CASE WHEN state <> 'DELAY_EXECUTION' THEN due_at
+                      WHEN wait_reason = 'LOOK' THEN n.now
+                      WHEN isfinite(due_at) AND isfinite(queued_at)
+                          THEN n.now + greatest(due_at - queued_at, interval '0 s')
+                      ELSE least(due_at, n.now) END,
+        dispatch_by = CASE WHEN dispatch_by IS NOT NULL
+                           THEN least(dispatch_by, n.now + least(dispatch_timeout_s, 1e9) * interval '1 s') END
+    FROM (SELECT clock_timestamp() AS now) AS n
+    WHERE t.id = ANY(ARRAY(SELECT id FROM task_instance                             -- index: task_instance_timed
+                           WHERE (state = 'DELAY_EXECUTION' OR state = 'QUEUED' AND dispatch_by IS NOT NULL)
+                             AND queued_at > now() + interval '1 s'
+                           ORDER BY queued_at DESC LIMIT :limit FOR UPDATE SKIP LOCKED))
+""")
 async def resume(connection: FencedTransaction, limit: int) -> int:
     """Let up to `limit` attempts that began to wait before the clock was set back begin now. Returns how many."""
-    return (await connection.execute(_RESUME, {"limit": limit})).rowcount
 
 
 async def next_due_in_s(connection: AsyncConnection) -> float:
@@ -141,18 +133,20 @@ async def next_due_in_s(connection: AsyncConnection) -> float:
     return float((await connection.execute(_NEXT_DUE)).scalar_one())
 
 
+@statement("""
+    SELECT id FROM task_instance
+    WHERE state = 'QUEUED' AND dispatch_by <= now() AND id <> ALL(CAST(:without AS bigint[]))
+    ORDER BY dispatch_by LIMIT :limit                                               -- index: task_instance_undispatched
+""")
 async def undispatched(
     connection: AsyncConnection, limit: int, without: Sequence[TaskInstanceId]
 ) -> list[TaskInstanceId]:
     """Up to `limit` queued attempts that no worker took in time, except these."""
-    rows = (await connection.execute(_UNDISPATCHED, {"limit": limit, "without": list(without)})).scalars()
-    return [TaskInstanceId(id_) for id_ in rows]
 
 
 async def fail_undispatched(
     connection: FencedTransaction,
     limit: int,
-    *,
     without: Sequence[TaskInstanceId] = (),
     only: TaskInstanceId | None = None,
 ) -> int:

@@ -33,8 +33,8 @@ class RowSet(Generic[Id]):
         what: one of them, and `done` what is done with it, for log events such as `failover_quarantined`.
         so: what follows from one that is quarantined.
         size: how many are a set.
-        find: the ids of a set, without these.
-        write: writes a set without these, or only one row of this id; returns how many were written.
+        find: the ids of a set of so many, without these.
+        write: writes such a set, or only one row of this id; returns how many were written.
     """
 
     def __init__(
@@ -45,8 +45,8 @@ class RowSet(Generic[Id]):
         so: str,
         size: int,
         *,
-        find: Callable[[FencedTransaction, Sequence[Id]], Awaitable[list[Id]]],
-        write: Callable[[FencedTransaction, Sequence[Id], Id | None], Awaitable[int]],
+        find: Callable[[FencedTransaction, int, Sequence[Id]], Awaitable[list[Id]]],
+        write: Callable[[FencedTransaction, int, Sequence[Id], Id | None], Awaitable[int]],
     ) -> None:
         self._life = life
         self._what, self._done, self._so = what, done, so
@@ -74,8 +74,7 @@ class RowSet(Generic[Id]):
         return [id_ for id_, (_, until_s) in self._waits.items() if until_s > boottime_s()]
 
     async def _one_by_one(self) -> tuple[int, bool]:
-        async with self._life.writing() as connection:
-            ids = await self._find(connection, self._quarantined)
+        ids = await self._life.write(self._find, self._size, self._quarantined)
         if len(ids) < self._size:
             self._drop(ids)
         count = locked = 0
@@ -106,4 +105,4 @@ class RowSet(Generic[Id]):
         async with self._life.writing() as connection:
             if only is not None:
                 await wait_briefly(connection, lock_wait)
-            return await self._write(connection, () if only is not None else self._quarantined, only)
+            return await self._write(connection, self._size, () if only is not None else self._quarantined, only)

@@ -281,11 +281,9 @@ async def unblock_lines(life: Life) -> None:
     async with life.writing() as connection:
         if called := await serial_line.call_missed(connection):
             log.warning("waiting_runs_called", commands=called, so="those continue that nothing is before")
-    async with life.database.reading() as connection:
-        deadlocks = await serial_line.deadlocked(connection)
+    deadlocks = await life.database.read(serial_line.deadlocked)
     if deadlocks:
-        async with life.writing() as connection:
-            await _end_deadlocks(connection, deadlocks)
+        await life.write(_end_deadlocks, deadlocks)
 
 
 async def _end_deadlocks(connection: FencedTransaction, found: Sequence[Deadlock]) -> None:

@@ -114,8 +114,7 @@ class SuspectSource:
         self._taken = 0
         if self._group:
             return None
-        async with self._life.writing() as connection:
-            group = await deadly_commands.try_next(connection, self._epoch, room, self._quarantined())
+        group = await self._life.write(deadly_commands.try_next, self._epoch, room, self._quarantined())
         self.any_waits = bool(group)
         if not group:
             return None
@@ -139,8 +138,7 @@ class SuspectSource:
     async def give_back(self) -> None:
         """Let other masters try the rest of the group."""
         if self._group:
-            async with self._life.writing() as connection:
-                await deadly_commands.give_back(connection, self._group, self._epoch)
+            await self._life.write(deadly_commands.give_back, self._group, self._epoch)
             self._group = []
 
 

@@ -123,8 +123,7 @@ class Dependents:
         again."""
         self._began -= runs
         try:
-            async with self._life.database.reading() as connection:
-                waiting = await dependencies.waiting_of(connection, self._life.me.epoch, runs)
+            waiting = await self._life.database.read(dependencies.waiting_of, self._life.me.epoch, runs)
             for first in range(0, len(waiting), BATCH):
                 await self._evaluate(waiting[first : first + BATCH])
         except BaseException:
@@ -134,8 +133,7 @@ class Dependents:
     async def _evaluate_some(self, ids: set[TaskInstanceId]) -> None:
         self._suspected -= ids
         try:
-            async with self._life.database.reading() as connection:
-                waiting = await dependencies.still_waiting(connection, self._life.me.epoch, ids)
+            waiting = await self._life.database.read(dependencies.still_waiting, self._life.me.epoch, ids)
             self._drop(ids - {task.id for task in waiting})
             await self._evaluate(waiting)
         except BaseException:
@@ -145,8 +143,7 @@ class Dependents:
     async def _walk(self) -> None:
         """Evaluate one stretch. After the last one, a task that was not seen in this round no longer waits."""
         self._walks = False
-        async with self._life.database.reading() as connection:
-            stretch = await dependencies.walk(connection, self._life.me.epoch, self._place, WALK_BATCH)
+        stretch = await self._life.database.read(dependencies.walk, self._life.me.epoch, self._place, WALK_BATCH)
         await self._evaluate(stretch.tasks)
         self._place = stretch.next or BEGINNING
         if stretch.next is None:
@@ -159,8 +156,7 @@ class Dependents:
         evaluated = [task for task in waiting if task.id not in self._quarantine]
         if not evaluated:
             return
-        async with self._life.database.reading() as connection:
-            verdicts = await evaluate_all(connection, evaluated)
+        verdicts = await self._life.database.read(evaluate_all, evaluated)
         now_s = boottime_s()
         for task, (verdict, spans) in verdicts.items():
             if verdict.outcome is Outcome.WAIT:
@@ -221,8 +217,9 @@ class Dependents:
         missing = {each.id for each in ends} - done
         if not missing:
             return set()
-        async with self._life.database.reading() as connection:
-            held = {task.id for task in await dependencies.still_waiting(connection, self._life.me.epoch, missing)}
+        held = {
+            task.id for task in await self._life.database.read(dependencies.still_waiting, self._life.me.epoch, missing)
+        }
         self._drop(missing - held)
         return held
 

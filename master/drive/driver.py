@@ -161,8 +161,7 @@ class Driver:
         One that is held before its row is ours (`HeldRuns.hold`) is checked again.
         """
         try:
-            async with self._database.reading() as connection:
-                ran_s = await workflow_instances.ran_s(connection, list(ids), self._me.epoch)
+            ran_s = await self._database.read(workflow_instances.ran_s, list(ids), self._me.epoch)
             for id_ in ids:
                 runnable = self.runs.get(id_)
                 if runnable is not None and id_ in ran_s:
@@ -196,8 +195,7 @@ class Driver:
         """Write the alert, unless there is one: the timer is started again whenever the run is restored."""
         log.warning("workflow_takes_too_long", workflow_instance=id_, timeout_minutes=minutes)
         try:
-            async with self._life.writing() as connection:
-                await alerts.run_takes_too_long(connection, id_, minutes, self._me.epoch)
+            await self._life.write(alerts.run_takes_too_long, id_, minutes, self._me.epoch)
         except (BadData, LockTaken) as error:
             log.warning("alert_not_written_yet", workflow_instance=id_, error=str(error), so="it is retried")
             asyncio.get_running_loop().call_later(TIMEOUT_RETRY_S, self.drive_again, [id_])

@@ -14,8 +14,9 @@ from typing import Any
 
 from dao.alerts import alerts, refused_commands, rules
 from dao.alerts.refused_commands import RefusedCommands
-from dao.alerts.rules import EndedRun, Expected, LongRule, StoredRule
+from dao.alerts.rules import Expected, LongRule, StoredRule
 from dao.postgres.database import FencedTransaction
+from dao.runs import dependencies
 from model.alerts.alerts import AlertKind, NewAlert, Severity
 from model.alerts.rule_ends import Mark, Raised, RunEnd, Window, at_end, failures_after, is_late, last_window, too_long
 from model.alerts.rules import Late, Rule, TakesLonger, parse_rule
@@ -78,7 +79,7 @@ async def _read_rules(connection: FencedTransaction) -> list[_Applied]:
         for each in stored
         if (rule := parsed.get(each.id)) is not None and rule.workflow is not None
     }
-    codes = await rules.codes_of(connection, named) if named else {}
+    codes = await dependencies.codes(connection, named) if named else {}
     applied = []
     for each in stored:
         if (rule := parsed.get(each.id)) is not None:
@@ -94,7 +95,7 @@ async def _read_rules(connection: FencedTransaction) -> list[_Applied]:
 
 
 async def _at_ends(
-    connection: FencedTransaction, applied: Sequence[_Applied], ends: Sequence[EndedRun]
+    connection: FencedTransaction, applied: Sequence[_Applied], ends: Sequence[RunEnd]
 ) -> list[NewAlert]:
     of_workflow: dict[WorkflowCode, list[_Applied]] = defaultdict(list)
     of_project: dict[str | None, list[_Applied]] = defaultdict(list)
@@ -106,7 +107,7 @@ async def _at_ends(
     pairs = [
         (each, end)
         for end in ends
-        if end.workflow is not None and end.state in (WorkflowState.SUCCESS, WorkflowState.FAILURE)
+        if end.project is not None and end.state in (WorkflowState.SUCCESS, WorkflowState.FAILURE)
         # A run below another counts where its workflow is named: its project hears of the one above it.
         for each in (*of_workflow[end.workflow_code], *([] if end.is_child else of_project[end.project]))
     ]
@@ -116,21 +117,13 @@ async def _at_ends(
     before = await rules.failures(connection, ids, codes)
     counts = dict(before)
     new = []
-    for each, ended in pairs:
-        key = each.stored.id, ended.workflow_code
-        end = RunEnd(
-            ended.run,
-            ended.workflow or "",
-            WorkflowState(ended.state),
-            ended.took_s,
-            ended.ended_mark,
-            ended.running_mark,
-        )
+    for each, end in pairs:
+        key = each.stored.id, end.workflow_code
         raised = at_end(each.rule.condition, end, counts.get(key, 0))
         counts[key] = failures_after(counts.get(key, 0), end.state)
         if raised is not None:
-            facts = {"state": ended.state, "reason": ended.reason, "took_s": ended.took_s, "failures": counts[key]}
-            mark = ended.ended_mark if raised.mark is Mark.END else ended.running_mark
+            facts = {"state": end.state, "reason": end.reason, "took_s": end.took_s, "failures": counts[key]}
+            mark = end.ended_mark if raised.mark is Mark.END else end.running_mark
             new.append(_alert(each, raised, end.workflow, end.run, mark, facts))
     changed = {key: count for key, count in counts.items() if count != before.get(key, 0)}
     if changed:

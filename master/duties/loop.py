@@ -97,11 +97,9 @@ class Duties:
         return turns_of(self._membership.slot, list(DutyName))
 
     async def _read_next(self) -> Next:
-        async with self._life.database.reading() as connection:
-            following = await duties.read_next(connection, self._life.me.epoch, self._turns(), list(DutyName))
+        following = await self._life.database.read(duties.read_next, self._life.me.epoch, self._turns(), list(DutyName))
         if following.rows < len(DutyName):
-            async with self._life.writing() as connection:
-                await duties.add(connection, PERIODS)
+            await self._life.write(duties.add, PERIODS)
             return Next(len(DutyName), 0, 0.0)
         return following
 
@@ -139,8 +137,7 @@ class Duties:
         log.warning(
             "duty_failed", duty=taken.name, error=str(error), so="it is tried again after a pause, by any master"
         )
-        async with self._life.writing() as connection:
-            await duties.failed(connection, self._life.me.epoch, taken, str(error))
+        await self._life.write(duties.failed, self._life.me.epoch, taken, str(error))
 
     def _log(self, taken: TakenDuty, step: Step, *, late: bool) -> None:
         if step.is_over and not step.is_fine:

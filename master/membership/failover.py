@@ -33,18 +33,17 @@ class Leftovers:
     def __init__(self, life: Life) -> None:
         self._life = life
         self._runs: RowSet[WorkflowInstanceId] = RowSet(
-            life, "run", "failover", SO, FAILOVER_BATCH, find=_find_runs, write=_fail_over
+            life, "run", "failover", SO, FAILOVER_BATCH, find=failover.left_behind, write=failover.fail_over
         )
         self._tasks: RowSet[TaskInstanceId] = RowSet(
-            life, "task", "failover", SO, FAILOVER_BATCH, find=_find_tasks, write=_mark_lost
+            life, "task", "failover", SO, FAILOVER_BATCH, find=lost_tasks.lost, write=_mark_lost
         )
 
     async def fail_over(self) -> None:
         """Fail over all of it. Raises `ShoalError` when a server is unavailable."""
         runs = await self._all_of(self._runs)
         tasks = await self._all_of(self._tasks)
-        async with self._life.writing() as connection:
-            await task_events.drop_stale(connection)
+        await self._life.write(task_events.drop_stale)
         metrics.runs_failed_over.inc(runs)
         metrics.tasks_lost.inc(tasks)
         if runs or tasks:
@@ -58,26 +57,10 @@ class Leftovers:
         return handed
 
 
-async def _find_runs(
-    connection: FencedTransaction, quarantined: Sequence[WorkflowInstanceId]
-) -> list[WorkflowInstanceId]:
-    return await failover.left_behind(connection, FAILOVER_BATCH, quarantined)
-
-
-async def _fail_over(
-    connection: FencedTransaction, quarantined: Sequence[WorkflowInstanceId], only: WorkflowInstanceId | None
-) -> int:
-    return await failover.fail_over(connection, FAILOVER_BATCH, without=quarantined, only=only)
-
-
-async def _find_tasks(connection: FencedTransaction, quarantined: Sequence[TaskInstanceId]) -> list[TaskInstanceId]:
-    return await lost_tasks.lost(connection, FAILOVER_BATCH, quarantined)
-
-
 async def _mark_lost(
-    connection: FencedTransaction, quarantined: Sequence[TaskInstanceId], only: TaskInstanceId | None
+    connection: FencedTransaction, limit: int, quarantined: Sequence[TaskInstanceId], only: TaskInstanceId | None
 ) -> int:
-    count = await lost_tasks.mark_lost(connection, FAILOVER_BATCH, without=quarantined, only=only)
+    count = await lost_tasks.mark_lost(connection, limit, quarantined, only)
     if count:
         await notify(connection, EVENT)
         await notify(connection, TASK)

@@ -147,8 +147,7 @@ class Membership:
         """Release the slot, since this life is about to end."""
         self._life.is_leaving = True
         await self._registry.unregister()
-        async with self._life.database.writing() as connection:
-            await nodes.set_leaving(connection, self._life.me)
+        await self._life.database.write(nodes.set_leaving, self._life.me)
 
     def take_part(self) -> None:
         """Take a slot, if it was drained until now."""
@@ -274,8 +273,7 @@ class Membership:
 
     async def _fail_over_all(self) -> None:
         # Almost always there is nothing: one query instead of a transaction, which would also wake all masters.
-        async with self._life.database.reading() as connection:
-            left = await gone_nodes.work_left(connection)
+        left = await self._life.database.read(gone_nodes.work_left)
         steps: list[Callable[[], Awaitable[None]]] = [self._leftovers.fail_over] if left.by_gone_nodes else []
         if left.in_lines:
             steps.append(partial(unblock_lines, self._life))

@@ -52,8 +52,7 @@ class SlotRecord:
             self._written = None
         elif view != self._written:
             try:
-                async with self._life.writing() as connection:
-                    await slot_changes.record(connection, view.masters, self._busy)
+                await self._life.write(slot_changes.record, view.masters, self._busy)
                 self._written = view
             except (Unavailable, Unknown, BadData) as error:
                 log.warning("slots_not_recorded", error=str(error), so="it is retried within seconds")

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from model.alerts.alerts import AlertKind, Severity
 from model.alerts.rules import Condition, Fails, Late, Recovers, Succeeds, TakesLonger
+from model.ids import WorkflowCode
 from model.runs.states import WorkflowState
 from model.time.durations import said_duration
 from model.time.moments import local_time
@@ -15,18 +16,22 @@ from model.time.moments import local_time
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """The end of a run: SUCCESS or FAILURE. `took_s` is None if its row has no finite times.
+    """The end of a run: SUCCESS or FAILURE. `took_s` is None if its row has no finite times, `project` if its workflow
+    is gone.
 
     `ended_mark` and `running_mark` are texts that name its end, and since when it ran, for keys.
     """
 
     run: int
+    workflow_code: WorkflowCode
+    project: str | None
     workflow: str
     state: WorkflowState
     took_s: float | None
     ended_mark: str
     running_mark: str
-    reason: str | None = None
+    reason: str | None
+    is_child: bool
 
 
 class Mark(StrEnum):

@@ -64,8 +64,7 @@ async def list_audit(call: Call, query: AuditQuery) -> PageOf[AuditAnswer]:
     asked = query.model_dump(exclude={"project", *PageQuery.model_fields})
     wanted = audit.AuditFilter(_projects(call, query.project), **asked)
     last = query.after
-    async with call.reading() as connection:
-        found = await audit.page(connection, wanted, query.limit + 1, None if last is None else AuditId(last))
+    found = await call.read(audit.page, wanted, query.limit + 1, None if last is None else AuditId(last))
     return page_of(found, query.limit, AuditAnswer.of, lambda row: row.id)
 
 

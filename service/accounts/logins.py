@@ -82,8 +82,7 @@ async def check_password_of(
     if known is None or not right:
         log.warning("login_failed", name=sent_name(name), address=visitor.address)
         raise Unauthenticated("the name or the password is wrong; try again, or ask an admin for a login link")
-    async with database.writing() as connection:
-        await login_attempts.succeeded(connection, name)
+    await database.write(login_attempts.succeeded, name)
     return known
 
 

@@ -42,7 +42,7 @@ class OwnPassword(Asked):
     end_tokens: TokensEnd = END_TOKENS
 
 
-@operation("GET", "/me", Right.VIEW_CLUSTER, "users")
+@operation("GET", "/me", Right.VIEW_CLUSTER, "users", of_account=True)
 async def get_me(call: Call) -> Me:
     """Show who asks, and what it may do."""
     call.permit_known()
@@ -77,7 +77,6 @@ async def change_own_password(call: Call, body: OwnPassword) -> None:
 
 async def _check_local(call: Call, account: AccountId) -> None:
     """Raises `Refused` for an account of a provider: it would log in here after it has lost its account there."""
-    async with call.reading() as connection:
-        issuer = (await accounts.by_id(connection, account)).issuer
+    issuer = (await call.read(accounts.by_id, account)).issuer
     if issuer is not None:
         raise Refused(f"your account logs in at {issuer}; an admin can set a password for it")

@@ -26,8 +26,7 @@ async def check_own_password(call: Call, account: AccountId, password: str | Non
         Refused: it has one, and none was given.
         Unauthenticated, TooMany, Unavailable: as at a login, whose limits count a wrong one.
     """
-    async with call.reading() as connection:
-        has_password = (await accounts.by_id(connection, account)).has_password
+    has_password = (await call.read(accounts.by_id, account)).has_password
     if not has_password:
         return None
     if password is None:

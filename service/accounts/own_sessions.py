@@ -25,7 +25,7 @@ class SessionsEnded(Answer):
     ended: int
 
 
-@operation("GET", "/users/{account}/sessions", Right.VIEW_CLUSTER, "sessions")
+@operation("GET", "/users/{account}/sessions", Right.VIEW_CLUSTER, "sessions", of_account=True)
 async def list_sessions(call: Call, account: Id) -> ItemsOf[SessionAnswer]:
     """List the sessions of an account that live, the last used first: its own, or for an admin."""
     call.permit_account(AccountId(account))

@@ -68,7 +68,7 @@ class NewToken(Asked):
     )
 
 
-@operation("GET", "/users/{account}/tokens", Right.VIEW_CLUSTER, "tokens")
+@operation("GET", "/users/{account}/tokens", Right.VIEW_CLUSTER, "tokens", of_account=True)
 async def list_tokens(call: Call, account: Id, query: PageQuery) -> PageOf[TokenAnswer]:
     """List the tokens of an account, newest first, with those that ended: its own, or for an admin."""
     call.permit_account(AccountId(account))

@@ -86,25 +86,20 @@ class NewPassword(Asked):
 @operation("GET", "/users", Right.ADMINISTER, "users")
 async def list_users(call: Call, query: PageQuery) -> PageOf[UserAnswer]:
     """List the accounts, the oldest first."""
-    call.permit(None)
     after = None if query.after is None else AccountId(query.after)
-    async with call.reading() as connection:
-        found = await accounts.page(connection, after, query.limit + 1)
+    found = await call.read(accounts.page, after, query.limit + 1)
     return page_of(found, query.limit, UserAnswer.model_validate, lambda account: account.id)
 
 
 @operation("GET", "/users:find", Right.ADMINISTER, "users")
 async def find_user(call: Call, query: UserReference) -> UserAnswer:
     """Find an account by its name, in upper or lower case."""
-    call.permit(None)
-    async with call.reading() as connection:
-        return UserAnswer.model_validate(await accounts.by_name(connection, query.name))
+    return UserAnswer.model_validate(await call.read(accounts.by_name, query.name))
 
 
 @operation("GET", "/users/{id}", Right.ADMINISTER, "users")
 async def get_user(call: Call, id: Id) -> UserPageAnswer:
     """Show an account and its roles."""
-    call.permit(None)
     async with call.reading() as connection:
         found = UserAnswer.model_validate(await accounts.by_id(connection, AccountId(id)))
         roles = await members.of_account(connection, AccountId(id))

@@ -62,8 +62,7 @@ class Limits(Asked):
 async def list_members(call: Call, project: Name) -> ItemsOf[MemberAnswer]:
     """List the members of a project, by name."""
     call.permit(project)
-    async with call.reading() as connection:
-        found = await members.of_project(connection, project)
+    found = await call.read(members.of_project, project)
     return ItemsOf[MemberAnswer](items=[MemberAnswer.model_validate(each) for each in found])
 
 
@@ -95,8 +94,7 @@ async def remove_member(call: Call, project: Name, name: AccountName) -> None:
 async def get_project_limits(call: Call, project: Name) -> Limits:
     """Show which tenants, worker groups, environments, data sources and alert groups a project may use; none = all."""
     call.permit(project)
-    async with call.reading() as connection:
-        return Limits.of(await members.limits(connection, project))
+    return Limits.of(await call.read(members.limits, project))
 
 
 @operation("PUT", "/projects/{project}/limits", Right.ADMINISTER, "members")

@@ -81,23 +81,21 @@ class ViewAnswer(Answer, SavedView, without={"person"}, etag="revision"):
 async def list_saved_views(call: Call, query: ViewsQuery) -> PageOf[ViewAnswer]:
     """List the caller's own views, and those that are shared with projects that the caller may view."""
     visible = call.visible()
-    async with call.reading() as connection:
-        found = await saved_views.page(
-            connection,
-            call.caller.key,
-            query.limit + 1,
-            after=query.after or 0,
-            of_list=query.list,
-            visible=visible,
-        )
+    found = await call.read(
+        saved_views.page,
+        call.caller.key,
+        query.limit + 1,
+        after=query.after or 0,
+        of_list=query.list,
+        visible=visible,
+    )
     return page_of(found, query.limit, lambda view: _answer(call, view), lambda view: view.id)
 
 
 @operation("GET", "/saved-views/{id}", Right.VIEW, TAG)
 async def get_saved_view(call: Call, id: Id) -> ViewAnswer:
     """Show a view; the ETag is its revision."""
-    async with call.reading() as connection:
-        view = await saved_views.find(connection, id)
+    view = await call.read(saved_views.find, id)
     call.require(_subject(call, view))
     return _answer(call, view)
 
@@ -122,8 +120,7 @@ async def create_saved_view(call: Call, body: NewView) -> ViewAnswer:
 @operation("PUT", "/saved-views/{id}", Right.EDIT, TAG)
 async def change_saved_view(call: Call, id: Id, body: SaveView) -> ViewAnswer:
     """Change the name and the filters of a view. Needs `If-Match` with the revision read."""
-    async with call.reading() as connection:
-        subject = _subject(call, await saved_views.find(connection, id))
+    subject = _subject(call, await call.read(saved_views.find, id))
     async with call.changing(subject) as change:
         before = await saved_views.hold(change.connection, id)
         call.expect(before.revision)
@@ -138,8 +135,7 @@ async def change_saved_view(call: Call, id: Id, body: SaveView) -> ViewAnswer:
 @operation("DELETE", "/saved-views/{id}", Right.EDIT, TAG, status=204)
 async def delete_saved_view(call: Call, id: Id) -> None:
     """Delete a view. Needs `If-Match` with the revision read."""
-    async with call.reading() as connection:
-        subject = _subject(call, await saved_views.find(connection, id))
+    subject = _subject(call, await call.read(saved_views.find, id))
     async with call.changing(subject) as change:
         before = await saved_views.hold(change.connection, id)
         call.expect(before.revision)

@@ -90,18 +90,14 @@ class ChannelTested(Answer):
 @operation("GET", "/alert-channels", Right.VIEW_CLUSTER, TAG)
 async def list_channels(call: Call) -> ItemsOf[ChannelAnswer]:
     """List the channels, without their secrets, each with what waits for it and why."""
-    call.permit(None)
-    async with call.reading() as connection:
-        found = await channels.all_channels(connection)
+    found = await call.read(channels.all_channels)
     return ItemsOf[ChannelAnswer](items=[ChannelAnswer.model_validate(each) for each in found])
 
 
 @operation("GET", "/alert-channels/{name}", Right.VIEW_CLUSTER, TAG)
 async def get_channel(call: Call, name: Name) -> ChannelAnswer:
     """Show a channel, without its secrets; the ETag is its version."""
-    call.permit(None)
-    async with call.reading() as connection:
-        return ChannelAnswer.model_validate(await channels.channel_named(connection, name))
+    return ChannelAnswer.model_validate(await call.read(channels.channel_named, name))
 
 
 @operation("PUT", "/alert-channels/{name}", Right.ADMINISTER, TAG, has_secret=True)
@@ -172,8 +168,7 @@ async def _result(call: Call, asked: ChannelTested, wait_s: float) -> ChannelTes
         async with asyncio.timeout(wait_s):
             while True:
                 await asyncio.sleep(TEST_EVERY_S)
-                async with call.reading() as connection:
-                    found = (await alerts.deliveries(connection, [asked.alert_id])).get(asked.alert_id, [])
+                found = (await call.read(alerts.deliveries, [asked.alert_id])).get(asked.alert_id, [])
                 for each in found:
                     if each.state != "WAIT":
                         return asked.model_copy(update={"state": each.state, "reason": each.error})

@@ -36,19 +36,13 @@ class SaveGroup(Asked):
 @operation("GET", "/alert-groups", Right.VIEW_CLUSTER, TAG)
 async def list_alert_groups(call: Call) -> ItemsOf[GroupAnswer]:
     """List the alert groups."""
-    call.permit(None)
-    async with call.reading() as connection:
-        return ItemsOf[GroupAnswer](
-            items=[GroupAnswer.model_validate(each) for each in await groups.all_groups(connection)]
-        )
+    return ItemsOf[GroupAnswer](items=[GroupAnswer.model_validate(each) for each in await call.read(groups.all_groups)])
 
 
 @operation("GET", "/alert-groups/{name}", Right.VIEW_CLUSTER, TAG)
 async def get_alert_group(call: Call, name: fields.Name) -> GroupAnswer:
     """Show an alert group; the ETag is its version."""
-    call.permit(None)
-    async with call.reading() as connection:
-        return GroupAnswer.model_validate(await groups.group_named(connection, name))
+    return GroupAnswer.model_validate(await call.read(groups.group_named, name))
 
 
 @operation("PUT", "/alert-groups/{name}", Right.ADMINISTER, TAG)

@@ -117,8 +117,7 @@ async def get_alert(call: Call, id: Id) -> WholeAlert:
 @operation("POST", "/alerts/{id}/retry", Right.OPERATE, TAG, status=202)
 async def retry_alert(call: Call, id: Id, body: RetryAlert) -> RetriedAlert:
     """Have an alert sent again on the channels that did not get it, or to its group if nobody got it."""
-    async with call.reading() as connection:
-        row, _ = await alerts.find(connection, id)
+    row, _ = await call.read(alerts.find, id)
     async with call.changing(Subject(KIND, id, row.project)) as change:
         if body.channel is not None:
             await channels.channel_named(change.connection, body.channel)

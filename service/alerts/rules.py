@@ -79,8 +79,7 @@ class RuleChecked(Answer):
 async def list_alert_rules(call: Call, query: RulesQuery) -> PageOf[RuleAnswer]:
     """List the rules of the projects that the caller may view."""
     visible = call.visible()
-    async with call.reading() as connection:
-        found = await saved_rules.page(connection, visible, query.limit + 1, project=query.project, after=query.after)
+    found = await call.read(saved_rules.page, visible, query.limit + 1, project=query.project, after=query.after)
     return page_of(found, query.limit, RuleAnswer.of, lambda rule: (rule.project, rule.name))
 
 
@@ -88,8 +87,7 @@ async def list_alert_rules(call: Call, query: RulesQuery) -> PageOf[RuleAnswer]:
 async def get_alert_rule(call: Call, project: fields.Name, name: fields.Name) -> RuleAnswer:
     """Show a rule; the ETag is its version."""
     call.permit(project)
-    async with call.reading() as connection:
-        return RuleAnswer.of(await saved_rules.find(connection, project, name))
+    return RuleAnswer.of(await call.read(saved_rules.find, project, name))
 
 
 @operation("POST", "/alert-rules:check", Right.VIEW, TAG, reads=True)

@@ -54,8 +54,7 @@ async def list_silences(call: Call, query: SilencesQuery) -> ItemsOf[SilenceAnsw
     The newest comes first; it returns at most 500.
     """
     visible = call.visible()
-    async with call.reading() as connection:
-        found = await silences.some(connection, visible, SHOWN_MAX, has_past=query.past)
+    found = await call.read(silences.some, visible, SHOWN_MAX, has_past=query.past)
     return ItemsOf[SilenceAnswer](items=[SilenceAnswer.model_validate(each) for each in found])
 
 
@@ -86,8 +85,7 @@ async def add_silence(call: Call, body: NewSilence) -> SilenceAnswer:
 @operation("POST", "/alert-silences/{id}/end", Right.OPERATE, TAG)
 async def end_silence(call: Call, id: Id) -> SilenceAnswer:
     """End a silence now; one that has not begun is deleted. What it has silenced stays so."""
-    async with call.reading() as connection:
-        silence = await silences.find(connection, id)
+    silence = await call.read(silences.find, id)
     subject = _permitted(call, Subject(KIND, id, silence.project))
     async with call.changing(subject) as change:
         await silences.end(change.connection, silence)

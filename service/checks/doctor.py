@@ -64,8 +64,8 @@ async def examine(
     yield clock_result((its_time - asked_at).total_seconds() - took_s / 2)
     timing = settings.timing
     try:
-        async with database.reading() as connection:
-            timing = await cluster.timing(connection) or settings.timing
+        recorded = await database.read(cluster.timing)
+        timing = recorded or settings.timing
     except Refused as error:
         yield result_of("timing", TIMING_CONDITION, [str(error)], "shoal db timing --set NAME=SECONDS")
     except ShoalError as error:
@@ -86,8 +86,7 @@ async def _of_the_nodes(
 ) -> AsyncIterator[Result]:
     try:
         present = await registered.read()
-        async with database.reading() as connection:
-            results = await of_the_nodes(connection, present, settings, timing)
+        results = await database.read(of_the_nodes, present, settings, timing)
         for result in results:
             yield result
     except AnotherRegistry as error:

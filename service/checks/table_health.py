@@ -38,8 +38,7 @@ async def of_the_tables(database: Database, settings: ServiceSettings, timing: T
         yield await checked(database, check, {}, bad=Verdict.NOTE)
     condition = "no command was refused"
     try:
-        async with database.reading() as connection:
-            refused = await error_commands.error_commands(connection, COUNTED_MAX)
+        refused = await database.read(error_commands.error_commands, COUNTED_MAX)
     except ShoalError as error:
         yield unknown("refused_commands", condition, error)
         return
@@ -54,8 +53,7 @@ async def _past_their_time(database: Database, kept_days: int) -> Result:
     """Whether the duty `retention` deletes what has ended; those that stay for a reason are a note, no fault."""
     name, condition = "old_runs_are_deleted", "no run is past the time for which it is kept"
     try:
-        async with database.reading() as connection:
-            count, days = await old_runs.overdue(connection, kept_days, OLD_RUNS_MAX)
+        count, days = await database.read(old_runs.overdue, kept_days, OLD_RUNS_MAX)
     except ShoalError as error:
         return unknown(name, condition, error)
     faults = [f"{count} of the oldest runs are past their time, by {days:.1f} days at most"] if days > 1 else []
@@ -66,8 +64,7 @@ async def _past_their_time(database: Database, kept_days: int) -> Result:
 async def _reasons(database: Database, older_than: timedelta) -> Result:
     name, condition = "runs_have_a_reason_to_wait", "each unfinished run has a reason to wait"
     try:
-        async with database.reading() as connection:
-            stuck = await stuck_runs.stuck(connection, older_than)
+        stuck = await database.read(stuck_runs.stuck, older_than)
     except ShoalError as error:
         return unknown(name, condition, error)
     return result_of(
@@ -83,8 +80,7 @@ async def checked(
 ) -> Result:
     """One check that is a statement; `values` are its parameters, `bad` is what a finding means."""
     try:
-        async with database.reading() as connection:
-            finds = await table_checks.find(connection, check, values)
+        finds = await database.read(table_checks.find, check, values)
     except ShoalError as error:
         return unknown(check.name, check.condition, error)
     return result_of(check.name, check.condition, finds, check.fix, bad=bad)

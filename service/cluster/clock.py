@@ -18,6 +18,4 @@ class Clock(Answer):
 @operation("GET", "/clock", Right.VIEW_CLUSTER, "cluster")
 async def read_clock(call: Call) -> Clock:
     """Show the database's time, from which ages are counted."""
-    call.permit(None)
-    async with call.reading() as connection:
-        return Clock(now=await database.database_time(connection))
+    return Clock(now=await call.read(database.database_time))

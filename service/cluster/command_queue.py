@@ -81,7 +81,6 @@ async def get_queue(call: Call, query: QueueQuery) -> QueueAnswer:
     Of the commands it shows those of the projects that the caller may see, of all others the numbers. Who may not see
     all projects gets those among the first 5,000 commands.
     """
-    call.permit(None)
     step = call.settings.master.id_step
     registered = await call.backend.registered.read()
     async with call.reading() as connection:

@@ -80,8 +80,7 @@ async def with_confirmation(call: Call, answer: DrainAnswer, query: WaitForDrain
             # It may be absent meanwhile: a master is, between two of its lives.
             while answer.drain is not None and not answer.drain.confirmed:
                 await asyncio.sleep(CHECK_EVERY_S)
-                async with call.reading() as connection:
-                    answer = await _answer(connection, answer.kind, answer.name, is_new=answer.is_new)
+                answer = await call.read(_answer, answer.kind, answer.name, is_new=answer.is_new)
     except (TimeoutError, Unavailable):
         pass
     return answer

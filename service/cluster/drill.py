@@ -59,7 +59,6 @@ class KilledAnswer(Answer):
 @operation("GET", "/drill", Right.ADMINISTER, "cluster")
 async def get_drill(call: Call) -> DrillAnswer:
     """Show whether a master can be killed for a drill, which is only so where `shoal up` runs."""
-    call.permit(None)
     if call.backend.drill is None:
         return DrillAnswer(is_possible=False, why_not=NOT_HERE, masters=())
     masters = await call.backend.drill.masters()

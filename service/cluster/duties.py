@@ -58,9 +58,7 @@ async def list_duties(call: Call) -> ItemsOf[DutyAnswer]:
 
     There are none before the first master has joined.
     """
-    call.permit(None)
-    async with call.reading() as connection:
-        found = await duties.all_of_them(connection)
+    found = await call.read(duties.all_of_them)
     if call.caller.projects_with(Right.VIEW) is not None:
         found = [_without_names(each) for each in found]
     return ItemsOf[DutyAnswer](items=[DutyAnswer.of(each) for each in found])

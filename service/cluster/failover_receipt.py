@@ -64,7 +64,6 @@ class ReceiptAnswer(Answer):
 @operation("GET", "/slot-changes/{number}/receipt", Right.VIEW_CLUSTER, "cluster")
 async def get_receipt(call: Call, number: Id) -> ReceiptAnswer:
     """Show what a change of slots cost: when masters were lost and fenced, who got their runs, what was lost."""
-    call.permit(None)
     async with call.reading() as connection:
         change = await receipts.change(connection, number)
         masters = [await _gone(connection, change, each) for each in change.changes if each.reason in GONE]

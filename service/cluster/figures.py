@@ -34,7 +34,6 @@ class FiguresQuery(Asked):
 @operation("GET", "/cluster-figures", Right.VIEW_CLUSTER, "cluster")
 async def list_cluster_figures(call: Call, query: FiguresQuery) -> FiguresPage:
     """List how much the cluster did in a second and what waited, over the last hour in which somebody asked."""
-    call.permit(None)
     samples = call.backend.samples
     await samples.renew(call.backend.database)
     return FiguresPage(

@@ -125,27 +125,21 @@ class WorkerGroupAnswer(Answer):
 @operation("GET", "/slots", Right.VIEW_CLUSTER, "cluster")
 async def get_slots(call: Call) -> SlotsAnswer:
     """Show the slot of each master, as it is and as the master itself assumes, and the last fenced masters."""
-    call.permit(None)
     registered = await call.backend.registered.read()
-    async with call.reading() as connection:
-        return SlotsAnswer.of(await read_slots(connection, registered))
+    return SlotsAnswer.of(await call.read(read_slots, registered))
 
 
 @operation("GET", "/masters", Right.VIEW_CLUSTER, "cluster")
 async def list_masters(call: Call) -> ItemsOf[NodeAnswer]:
     """List the living masters, and how full they are."""
-    call.permit(None)
-    async with call.reading() as connection:
-        found = await node_listings.masters(connection)
+    found = await call.read(node_listings.masters)
     return ItemsOf[NodeAnswer](items=[NodeAnswer.of(row) for row in found])
 
 
 @operation("GET", "/workers", Right.VIEW_CLUSTER, "cluster")
 async def list_workers(call: Call) -> ItemsOf[NodeAnswer]:
     """List the living workers: their groups, and how full they are."""
-    call.permit(None)
-    async with call.reading() as connection:
-        found = await node_listings.workers(connection)
+    found = await call.read(node_listings.workers)
     return ItemsOf[NodeAnswer](items=[NodeAnswer.of(row) for row in found])
 
 
@@ -155,7 +149,6 @@ async def list_worker_groups(call: Call) -> ItemsOf[WorkerGroupAnswer]:
 
     It has those with a worker, or with a task that waits or runs.
     """
-    call.permit(None)
     async with call.reading() as connection:
         queue = await queue_listings.queue_by_group(connection)
         living = await node_listings.workers(connection)

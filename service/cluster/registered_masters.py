@@ -64,8 +64,7 @@ class RegisteredMasters:
 
     async def _read(self) -> Registered:
         settings = self._settings
-        async with self._database.reading() as connection:
-            recorded = await cluster.registry(connection)
+        recorded = await self._database.read(cluster.registry)
         url = belonging.url_to_use(settings.named_registry(), recorded, settings.database())
         timeout = settings.timing.session_timeout
         registry = make_registry(url, session_timeout=timeout, application_name="shoal-cli")

@@ -59,18 +59,14 @@ async def get_database(call: Call) -> DatabaseAnswer:
 
     Applications and sessions of others who use the server are named, so only an admin may ask.
     """
-    call.permit(None)
-    async with call.reading() as connection:
-        return DatabaseAnswer.model_validate(await server_load.read(connection))
+    return DatabaseAnswer.model_validate(await call.read(server_load.read))
 
 
 @operation("GET", "/registry", Right.VIEW_CLUSTER, "cluster")
 async def get_registry(call: Call) -> RegistryAnswer:
     """Show where living masters are registered, whether that answers, and which masters it has."""
-    call.permit(None)
     registered = await call.backend.registered.read()
-    async with call.reading() as connection:
-        recorded = await cluster.registry(connection)
+    recorded = await call.read(cluster.registry)
     place = recorded.place if recorded is not None else None
     return RegistryAnswer(
         place=place,

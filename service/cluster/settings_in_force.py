@@ -37,9 +37,7 @@ class SettingsAnswer(Answer):
 @operation("GET", "/settings", Right.VIEW_CLUSTER, "cluster")
 async def get_settings(call: Call) -> SettingsAnswer:
     """Show the settings of the process that answers, without its secrets, and the times of the cluster."""
-    call.permit(None)
-    async with call.reading() as connection:
-        timing = await cluster.timing(connection)
+    timing = await call.read(cluster.timing)
     return SettingsAnswer(
         settings=[SettingAnswer.model_validate(each) for each in call.settings.in_force()],
         timing=timing.seconds() if timing is not None else None,

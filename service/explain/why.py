@@ -38,8 +38,7 @@ class WhyAnswer(Answer):
 @operation("GET", "/workflow-instances/{id}/why", Right.VIEW, "workflow-instances")
 async def explain_run(call: Call, id: Id, query: WhyQuery) -> WhyAnswer:
     """Explain why a run, or a task of it, does not move, and what to do about it."""
-    async with call.reading() as connection:
-        call.permit((await listings.run_head(connection, WorkflowInstanceId(id))).project)
+    call.permit((await call.read(listings.run_head, WorkflowInstanceId(id))).project)
     registered = await call.backend.registered.read()
     async with call.database.snapshot() as connection:
         reading = await run_readings.read(connection, WorkflowInstanceId(id), query.task)

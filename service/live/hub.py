@@ -160,8 +160,7 @@ class Hub:
             changes, self._pending = self._pending, Changes()
             began_s = clock_s()
             try:
-                async with self._database.reading() as connection:
-                    news = await self._reader.read(connection, changes, self._watched_since)
+                news = await self._database.read(self._reader.read, changes, self._watched_since)
             except Unavailable as error:
                 log.warning("live_reading_failed", error=str(error), so="it is tried again")
                 self._reader.reset()

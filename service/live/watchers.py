@@ -23,8 +23,7 @@ def recheck_in(database: Database) -> Recheck:
     async def recheck(watchers: frozenset[Hashable]) -> Mapping[Hashable, frozenset[str] | None]:
         sessions = [each[0] for each in watchers if isinstance(each, tuple) and each[0] is not None]
         tokens = [each[1] for each in watchers if isinstance(each, tuple) and each[1] is not None]
-        async with database.reading() as connection:
-            found = await living.living(connection, sessions, tokens)
+        found = await database.read(living.living, sessions, tokens)
         allowed: dict[Hashable, frozenset[str] | None] = {}
         for each in found:
             kind = ActorKind.SESSION if each.session is not None else ActorKind.TOKEN

@@ -78,8 +78,7 @@ class FoundLogs:
         if store is not None and not isinstance(store, NotFound):
             return f"whether it was copied cannot be found out: {store}"
         assert place.worker is not None
-        async with self._database.reading() as connection:
-            said = await log_stores.copying(connection, place.worker)
+        said = await self._database.read(log_stores.copying, place.worker)
         if said and said[0].failing_since is not None:
             return f"could not be copied: since {moment(said[0].failing_since)} {said[0].reason}"
         return "was not copied to the log store before"

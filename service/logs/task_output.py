@@ -94,8 +94,7 @@ class TaskLog:
         # The state is read first: nothing is written after the state is final.
         is_at_end = self._size is None or offset >= self._size
         if is_at_end and self._size is not None and not self._place.state.is_final:
-            async with self._database.reading() as connection:
-                self._place = await task_logs.log_place(connection, TaskInstanceId(self._place.id))
+            self._place = await self._database.read(task_logs.log_place, TaskInstanceId(self._place.id))
         place = self._place
         if place.url is None and place.stored_at is None:
             if not (self._waits and not place.state.is_final):

@@ -92,8 +92,7 @@ async def read_value(call: Call, id: Id, query: ValueQuery) -> Source:
     A value of more than 64 KiB comes from the log store; its SHA-256 is in the attempt's `outputs`. What has to be put
     together or looked into may have 16 MiB.
     """
-    async with call.reading() as connection:
-        found = await attempt_listings.attempt(connection, TaskInstanceId(id))
+    found = await call.read(attempt_listings.attempt, TaskInstanceId(id))
     call.permit(found.project)
     values = parse_parameters(found.task.outputs or "{}", "its outputs")
     stored = call.backend.stored_logs

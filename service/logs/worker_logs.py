@@ -69,8 +69,7 @@ class WorkerLogs:
         """Status, headers and at most a little more than `limit` bytes, whatever serves at that address."""
         assert place.url is not None and place.worker is not None
         if self._key is None:
-            async with self._database.reading() as connection:
-                self._key = await task_logs.key_of(connection, place.worker)
+            self._key = await self._database.read(task_logs.key_of, place.worker)
         if self._key is None:
             raise Unavailable(
                 f"worker {place.worker_address} has not said yet how requests for its logs are signed; ask again"

@@ -34,16 +34,13 @@ WORKFLOWS_MAX = 10
 @operation("GET", "/resource-pools", Right.VIEW_CLUSTER, TAG)
 async def list_pools(call: Call, query: PoolQuery) -> PageOf[PoolAnswer]:
     """List the resource pools by name: how many resources of each are free, taken or set aside, and how many wait."""
-    call.permit(None)
-    async with call.reading() as connection:
-        found = await pools.page(connection, query.limit + 1, query.after, query.q)
+    found = await call.read(pools.page, query.limit + 1, query.after, query.q)
     return page_of(found, query.limit, PoolAnswer.of, lambda each: each.counts.name)
 
 
 @operation("GET", "/resource-pools/{name}", Right.VIEW_CLUSTER, TAG)
 async def get_pool(call: Call, name: Name) -> PoolContent:
     """Show a pool; the ETag is its version. Its file, and the script or URL of its check, go to admins only."""
-    call.permit(None)
     async with call.reading() as connection:
         head = await saved_pools.head(connection, name)
         row = await pools.pool(connection, name)
@@ -61,7 +58,6 @@ async def list_resources(call: Call, name: Name, query: ResourceQuery) -> PageOf
 
     Their data goes to admins only, and the tasks that hold them to who may see their projects.
     """
-    call.permit(None)
     visible = call.caller.projects_with(Right.VIEW)
     shows_data = call.caller.may(Right.ADMINISTER)
     async with call.reading() as connection:
@@ -81,7 +77,6 @@ async def list_resources(call: Call, name: Name, query: ResourceQuery) -> PageOf
 @operation("GET", "/resource-pools/{name}/line", Right.VIEW_CLUSTER, TAG)
 async def get_pool_line(call: Call, name: Name, query: LineQuery) -> PageOf[WaitingTaskAnswer]:
     """List the attempts that wait for resources of a pool, which need not exist, in order, up to place 100,000."""
-    call.permit(None)
     visible = call.caller.projects_with(Right.VIEW)
     async with call.reading() as connection:
         limit = min(query.limit, LINE_SHOWN_MAX - query.after_place)

@@ -66,8 +66,7 @@ class SavedFile(FileAnswer):
 async def list_files(call: Call, name: ProjectName, query: FilesQuery) -> PageOf[FileAnswer]:
     """List the files of a project by path."""
     call.permit(name)
-    async with call.reading() as connection:
-        found = await files.page(connection, name, query.limit + 1, after=query.after or "", under=query.under)
+    found = await call.read(files.page, name, query.limit + 1, after=query.after or "", under=query.under)
     return page_of(found, query.limit, FileAnswer.model_validate, lambda each: each.path)
 
 
@@ -75,8 +74,7 @@ async def list_files(call: Call, name: ProjectName, query: FilesQuery) -> PageOf
 async def get_file(call: Call, name: ProjectName, query: FileQuery) -> FileWithContent:
     """Show a file of a project, with its content."""
     call.permit(name)
-    async with call.reading() as connection:
-        found, content = await files.find(connection, name, query.path)
+    found, content = await call.read(files.find, name, query.path)
     return FileWithContent(**FileAnswer.model_validate(found).model_dump(), content=base64.b64encode(content).decode())
 
 

@@ -110,8 +110,7 @@ class ProjectPageAnswer(ProjectAnswer, etag="version"):
 async def list_projects(call: Call, query: NamedPageQuery) -> PageOf[ProjectAnswer]:
     """List projects by name."""
     visible = call.visible()
-    async with call.reading() as connection:
-        found = await projects.page(connection, query.limit + 1, after=query.after, visible=visible)
+    found = await call.read(projects.page, query.limit + 1, after=query.after, visible=visible)
     return page_of(found, query.limit, ProjectAnswer.model_validate, lambda each: each.name)
 
 
@@ -119,8 +118,7 @@ async def list_projects(call: Call, query: NamedPageQuery) -> PageOf[ProjectAnsw
 async def get_project(call: Call, name: PathName) -> ProjectPageAnswer:
     """Show a project: the parameters that its workflows share, and what it may use."""
     call.permit(name)
-    async with call.reading() as connection:
-        return await _page(connection, name)
+    return await call.read(_page, name)
 
 
 @operation("POST", "/projects", Right.ADMINISTER, "projects", status=201)

@@ -9,12 +9,12 @@ from pydantic import Field
 
 from dao.runs.rows import CommandFate, Elements, OlderBelow, Run, TaskRun
 from model.accounts.rights import is_seen
-from model.choices import Priority, StartWhen
+from model.choices import StartWhen
 from model.runs.elements import index_of, is_element, task_of
 from model.runs.looks import Looks
 from model.runs.progress import Progress
-from model.runs.states import NotBegun, TaskState, WaitReason, WorkflowState
-from service.fields import Answer, Id, Moment
+from model.runs.states import NotBegun, WorkflowState
+from service.fields import Answer, Id
 
 if TYPE_CHECKING:
     from dao.runs.relations import ChildRun, FailedBelow
@@ -110,7 +110,7 @@ class ElementsAnswer(Answer, Elements):
     the first of those."""
 
 
-class TaskAnswer(Answer):
+class TaskAnswer(Answer, TaskRun, without={"worker_address"}):
     """One attempt of a task.
 
     `due_in_s` is the rest of a wait for `wait_reason` (<= 0: it is over). One that is not `valid` counts no more: it
@@ -121,39 +121,15 @@ class TaskAnswer(Answer):
     `elements` says how far a task with `each` is; an attempt of one of them has its index, `element`.
     """
 
-    id: Id
-    code: Id
-    attempt: int
-    name: str
-    type: str
-    state: TaskState
-    kill_requested: bool
-    worker_group: str
-    priority: Priority
     worker_id: Id | None = None
-    worker: str | None = None
-    log_url: str | None = None
-    log_day: str
-    queued_at: Moment
-    started_at: Moment | None = None
-    ended_at: Moment | None = None
-    took_s: float | None = None
-    exit_code: int | None = None
-    reason: str | None = None
-    outputs: str | None = None
-    wait_reason: WaitReason | None = None
-    due_in_s: float | None = None
-    valid: bool
-    branch: list[Id] | None = None
-    retries: int
-    progress: ProgressAnswer | None = None
-    progress_at: Moment | None = None
+    worker: str | None = None  # type: ignore[assignment]
+    branch: list[Id] | None = None  # type: ignore[assignment]
+    progress: ProgressAnswer | None = None  # type: ignore[assignment]
     left_s: float | None = None
     choice: str | None = None
     failed_below: FailedBelowAnswer | None = None
     stands_for: str | None = None
     is_stream: bool = False
-    is_ready: bool | None = None
     looks: LooksAnswer | None = None
     elements: ElementsAnswer | None = None
     element: int | None = None

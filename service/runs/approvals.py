@@ -104,10 +104,9 @@ async def list_approvals(call: Call, query: ApprovalQuery) -> PageOf[WaitingAppr
     """List what waits for an answer, the oldest first."""
     visible = call.visible()
     run = None if query.run is None else WorkflowInstanceId(query.run)
-    async with call.reading() as connection:
-        found = await approvals.waiting(
-            connection, query.limit + 1, after=query.after, run=run, project=query.project, visible=visible
-        )
+    found = await call.read(
+        approvals.waiting, query.limit + 1, after=query.after, run=run, project=query.project, visible=visible
+    )
     return page_of(found, query.limit, lambda each: _shown(call.caller, each), lambda each: each.id)
 
 
@@ -118,8 +117,7 @@ async def answer_approval(call: Call, id: Id, body: GiveAnswer) -> Answered:
     The right to see the run is needed, and what the task says about who may answer.
     """
     task_id = TaskInstanceId(id)
-    async with call.reading() as connection:
-        found = await approvals.these(connection, [task_id])
+    found = await call.read(approvals.these, [task_id])
     project = found[0].project if found else None
     async with call.changing(Subject(TASK, id, project)) as change:
         approval = await approvals.held(change.connection, task_id)

@@ -123,8 +123,7 @@ async def list_failed(call: Call, query: LateQuery) -> ItemsOf[FailedRunAnswer]:
     The newest failed run comes first. Of each workflow the newest 1,000 failed runs are read.
     """
     visible = call.visible()
-    async with call.reading() as connection:
-        found = await attention.failed(connection, WEEK_DAYS, visible, query.limit)
+    found = await call.read(attention.failed, WEEK_DAYS, visible, query.limit)
     return ItemsOf[FailedRunAnswer](items=[FailedRunAnswer.model_validate(run) for run in found])
 
 

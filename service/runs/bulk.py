@@ -132,8 +132,7 @@ async def count_commands(call: Call, body: CommandsQuery) -> CommandsProgress:
     """Show what became of many commands, such as those of a bulk change."""
     visible = call.visible()
     ids = set(body.ids)
-    async with call.reading() as connection:
-        fates = await bulk.fates(connection, ids, visible)
+    fates = await call.read(bulk.fates, ids, visible)
     waiting = sum(fate.waits for fate in fates)
     refusals = [Refusal(command_id=fate.id, reason=fate.reason) for fate in fates if fate.reason is not None]
     return CommandsProgress(

@@ -6,16 +6,15 @@ from dao.commands import bulk_operations
 from dao.commands.bulk_operations import BulkOperation, BulkState
 from model.accounts.rights import Right
 from model.errors import NotFound
-from model.runs.bulk import BulkAction
 from service.call import Call, Subject
-from service.fields import Answer, Id, Moment
+from service.fields import Answer, Id
 from service.operation import operation
 from service.runs.large_bulk import OPERATION
 
 TAG = "operations"
 
 
-class OperationAnswer(Answer):
+class OperationAnswer(Answer, BulkOperation, without={"wanted", "done_to", "last_run", "asker"}):
     """A change of many runs, done in parts by any API process.
 
     `total` runs were to be changed when it began. `asked` commands were inserted since; `refused` runs were left out,
@@ -25,17 +24,7 @@ class OperationAnswer(Answer):
     """
 
     id: Id
-    action: BulkAction
-    state: BulkState
-    total: int
-    asked: int
-    refused: int
     by: str
-    created_at: Moment
-    updated_at: Moment
-    idle_s: float
-    ended_at: Moment | None = None
-    problem: str | None = None
 
     @property
     def is_done(self) -> bool:
@@ -79,8 +68,7 @@ async def resume_operation(call: Call, id: Id) -> OperationAnswer:
 
 async def _find(call: Call, id_: int) -> BulkOperation:
     """An operation, all of whose projects the caller has the right on. Raises `NotFound`, `Forbidden`."""
-    async with call.reading() as connection:
-        found = await bulk_operations.find(connection, id_)
+    found = await call.read(bulk_operations.find, id_)
     for subject in _subjects(found):
         call.permit(subject.project)
     if not _subjects(found):

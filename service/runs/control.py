@@ -135,8 +135,7 @@ async def resume_run(call: Call, id: Id, query: WaitQuery) -> CommandAsked:
 async def force_task_success(call: Call, id: Id) -> TaskForced:
     """Declare a failed task of an ended run a success: tasks that depend on it may run when the run is rerun."""
     task_id = TaskInstanceId(id)
-    async with call.reading() as connection:
-        run, tasks = await element_listings.run_of(connection, task_id)
+    run, tasks = await call.read(element_listings.run_of, task_id)
     task = next(each for each in tasks if each.id == task_id)
     async with call.changing(Subject(TASK, id, run.project)) as change:
         await forced_success.force_success(change.connection, task_id)

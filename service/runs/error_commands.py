@@ -104,8 +104,7 @@ class DroppedCommands(Answer):
 async def list_error_commands(call: Call, query: PageQuery) -> PageOf[ErrorCommandAnswer]:
     """List the commands that could not be handled, newest first, each with the reason."""
     visible = call.visible()
-    async with call.reading() as connection:
-        found = await error_commands.error_commands(connection, query.limit + 1, query.after, visible)
+    found = await call.read(error_commands.error_commands, query.limit + 1, query.after, visible)
     return page_of(found, query.limit, ErrorCommandAnswer.of, lambda each: each.id)
 
 
@@ -183,8 +182,7 @@ async def _drop(call: Call, found: Sequence[Touched]) -> DroppedCommands:
 
 async def _read(call: Call, ids: Collection[int], *, retried: bool = False) -> list[Touched]:
     """These error commands, oldest first, all of which the caller may handle. Raises `NotFound`, `Forbidden`."""
-    async with call.reading() as connection:
-        found = await retry_check.touched(connection, ids, retried=retried)
+    found = await call.read(retry_check.touched, ids, retried=retried)
     for each in found:
         for project in each.own_projects:
             call.permit(project)

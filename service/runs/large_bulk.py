@@ -69,8 +69,7 @@ async def do_part(database: Database) -> bool:
             raise
         # Whatever it is, a repetition meets it again, and the next operations would wait for this one.
         said = str(error) if isinstance(error, ShoalError) else "an error of Shoal; the log of the API has it"
-        async with database.writing() as connection:
-            await bulk_operations.end(connection, operation.id, BulkState.FAILED, said)
+        await database.write(bulk_operations.end, operation.id, BulkState.FAILED, said)
         if not isinstance(error, ShoalError):
             raise
     return operation is not None

@@ -12,7 +12,7 @@ from model.accounts.rights import Right
 from model.errors import NotFound
 from model.ids import CommandId, WorkflowCode
 from service.call import Call
-from service.fields import Answer, Asked, Id, Moment
+from service.fields import Answer, Asked, Id
 from service.operation import operation
 from service.paging import ItemsOf
 from service.runs.backfills import BackfillAnswer, read_dates
@@ -28,17 +28,8 @@ class RecentQuery(Asked):
     limit: Annotated[int, Field(ge=1, le=LIMIT_MAX, description="at most this many")] = 10
 
 
-class RecentBackfill(Answer):
+class RecentBackfill(Answer, backfills.AskedBackfill, without={"request"}):
     """A backfill that was asked for, when and by whom, with the number of its dates in each of its workflows."""
-
-    command_id: Id
-    at: Moment
-    by: str
-    workflow_code: Id
-    workflow: str
-    project: str
-    dates: int
-    chains: int
 
 
 @operation("GET", "/backfills", Right.VIEW, "backfills")
@@ -47,9 +38,8 @@ async def list_backfills(call: Call, query: RecentQuery) -> ItemsOf[RecentBackfi
     visible = call.visible()
     if query.project is not None:
         visible = {query.project} if visible is None else {query.project} & set(visible)
-    async with call.reading() as connection:
-        found = await backfills.asked_for(connection, query.limit, visible)
-    return ItemsOf[RecentBackfill](items=[RecentBackfill.showing(each, command_id=each.command) for each in found])
+    found = await call.read(backfills.asked_for, query.limit, visible)
+    return ItemsOf[RecentBackfill](items=[RecentBackfill.model_validate(each) for each in found])
 
 
 @operation("GET", "/backfills/{id}", Right.VIEW, "backfills")

@@ -45,8 +45,7 @@ _KEEP_THEIR_END = (TaskState.SUCCESS, TaskState.SKIPPED, TaskState.FORCED_SUCCES
 @operation("GET", "/workflow-instances:find", Right.VIEW, "workflow-instances")
 async def find_run(call: Call, query: RunReference) -> RunAnswer:
     """Find the run that a person names: by its id, as @last or @failed, or the last one of a workflow."""
-    async with call.reading() as connection:
-        run = await named_run(connection, query.name, query.project, call.visible())
+    run = await call.read(named_run, query.name, query.project, call.visible())
     call.permit(run.project)
     return RunAnswer.of(run, call.visible())
 
@@ -54,8 +53,7 @@ async def find_run(call: Call, query: RunReference) -> RunAnswer:
 @operation("GET", "/task-instances:find", Right.VIEW, "task-instances")
 async def find_task_instance(call: Call, query: TaskReference) -> TaskAnswer:
     """Find the attempt that a person names: by its id, or as RUN/name for the last attempt of that task."""
-    async with call.reading() as connection:
-        run, task = await find_task(connection, query.name, query.project, call.visible())
+    run, task = await call.read(find_task, query.name, query.project, call.visible())
     call.permit(run.project)
     return TaskAnswer.of(task)
 

@@ -58,8 +58,7 @@ class RebalanceAnswer(Answer):
 async def restart_streams(call: Call, id: Id, body: RestartStreams) -> StreamsRestarted:
     """Restart streams of a run, one after the other: the next when the former is ready again."""
     run_id = WorkflowInstanceId(id)
-    async with call.reading() as connection:
-        run = await listings.run_head(connection, run_id)
+    run = await call.read(listings.run_head, run_id)
     async with call.changing(Subject("workflow-instance", run.id, run.project)) as change:
         known = await streams_shown.of_run(change.connection, run_id)
         if run.state.is_final or not known:

@@ -27,8 +27,7 @@ AUDITED = ("crontab", "time_zone", "start_time", "end_time", "state", "misfire")
 async def add_schedule(call: Call, code: Id, body: NewSchedule) -> ScheduleSaved:
     """Start a workflow by a cron rule. It applies from now on: earlier times do not fire."""
     entry = ScheduleEntry.of(**body.model_dump(exclude={"again"}))
-    async with call.reading() as connection:
-        head = await definitions.head(connection, WorkflowCode(code))
+    head = await call.read(definitions.head, WorkflowCode(code))
     async with call.changing(Subject("workflow-definition", head.code, head.project, head.name)) as change:
         now = await database_time(change.connection)
         secrets = call.settings.secrets
@@ -45,8 +44,7 @@ async def change_schedule(call: Call, id: Id, body: ChangeSchedule) -> ScheduleS
     changes = _changes(body)
     if changes == scheduling.Changes():
         raise Refused("say what to change, such as `cron`, `time_zone`, `start_time`, `end_time`, `params` or `state`")
-    async with call.reading() as connection:
-        found = await schedules.find(connection, ScheduleId(id))
+    found = await call.read(schedules.find, ScheduleId(id))
     async with call.changing(_subject(found)) as change:
         await definitions.lock(change.connection, WorkflowCode(found.workflow_code))
         before = await schedules.find(change.connection, ScheduleId(id))
@@ -74,8 +72,7 @@ async def turn_off_schedule(call: Call, id: Id) -> ScheduleAnswer:
 @operation("DELETE", "/schedules/{id}", Right.EDIT, "schedules")
 async def delete_schedule(call: Call, id: Id) -> ScheduleAnswer:
     """Delete a schedule. The runs that it started continue."""
-    async with call.reading() as connection:
-        found = await schedules.find(connection, ScheduleId(id))
+    found = await call.read(schedules.find, ScheduleId(id))
     async with call.changing(_subject(found)) as change:
         await definitions.lock(change.connection, WorkflowCode(found.workflow_code))
         row = await schedules.find(change.connection, found.id)
@@ -87,8 +84,7 @@ async def delete_schedule(call: Call, id: Id) -> ScheduleAnswer:
 
 
 async def _set_state(call: Call, id_: ScheduleId, *, online: bool) -> ScheduleAnswer:
-    async with call.reading() as connection:
-        found = await schedules.find(connection, id_)
+    found = await call.read(schedules.find, id_)
     async with call.changing(_subject(found)) as change:
         before = await schedules.find(change.connection, id_)
         await schedules.set_state(change.connection, id_, online=online)

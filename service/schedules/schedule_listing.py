@@ -28,8 +28,7 @@ FIRES_SHOWN_MAX = 10_000
 async def list_schedules(call: Call, query: ScheduleQuery) -> PageOf[ScheduleAnswer]:
     """List schedules by id: when each fires next, and why one does not."""
     wanted = schedule_listings.ScheduleFilter(query.project, query.workflow, query.state, call.visible())
-    async with call.reading() as connection:
-        found = await schedule_listings.page(connection, query.limit + 1, wanted, query.after or 0)
+    found = await call.read(schedule_listings.page, query.limit + 1, wanted, query.after or 0)
     return page_of(found, query.limit, ScheduleAnswer.of, lambda row: row.id)
 
 
@@ -65,8 +64,7 @@ async def get_schedule(call: Call, id: Id, query: DetailQuery) -> ScheduleDetail
 async def preview_schedule(call: Call, body: PreviewSchedule) -> Preview:
     """Show when a schedule would fire, before it is saved."""
     call.visible()  # it shows nothing that is stored
-    async with call.reading() as connection:
-        now = await database.database_time(connection)
+    now = await call.read(database.database_time)
     return preview(body.cron, body.time_zone, now, body.count, body.start_time, body.end_time)
 
 

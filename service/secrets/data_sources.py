@@ -57,18 +57,14 @@ class DataSourceChecked(Answer):
 @operation("GET", "/data-sources", Right.VIEW_CLUSTER, TAG)
 async def list_data_sources(call: Call) -> ItemsOf[DataSourceAnswer]:
     """List the data sources, without their passwords, each with the key that encrypts it."""
-    call.permit(None)
-    async with call.reading() as connection:
-        found = await data_sources.all_data_sources(connection)
+    found = await call.read(data_sources.all_data_sources)
     return ItemsOf[DataSourceAnswer](items=[DataSourceAnswer.model_validate(each) for each in found])
 
 
 @operation("GET", "/data-sources/{name}", Right.VIEW_CLUSTER, TAG)
 async def get_data_source(call: Call, name: Name) -> DataSourceAnswer:
     """Show a data source, without its password."""
-    call.permit(None)
-    async with call.reading() as connection:
-        return DataSourceAnswer.model_validate(await data_sources.data_source_named(connection, name))
+    return DataSourceAnswer.model_validate(await call.read(data_sources.data_source_named, name))
 
 
 @operation("PUT", "/data-sources/{name}", Right.ADMINISTER, TAG, has_secret=True)
@@ -103,8 +99,7 @@ async def check_data_source(call: Call, name: Name) -> DataSourceChecked:
     addresses and at those that `api.reach` allows.
     """
     call.permit(None)
-    async with call.reading() as connection:
-        url = await data_sources.url_of(connection, name, open_vault(call.settings.secrets))
+    url = await call.read(data_sources.url_of, name, open_vault(call.settings.secrets))
     return await _checked(call, name, url)
 
 

@@ -40,18 +40,14 @@ class EnvironmentScript(Asked):
 @operation("GET", "/environments", Right.VIEW_CLUSTER, TAG)
 async def list_environments(call: Call) -> ItemsOf[EnvironmentAnswer]:
     """List the environments, each with the key that encrypts it; their scripts are never shown."""
-    call.permit(None)
-    async with call.reading() as connection:
-        found = await environments.all_environments(connection)
+    found = await call.read(environments.all_environments)
     return ItemsOf[EnvironmentAnswer](items=[EnvironmentAnswer.model_validate(each) for each in found])
 
 
 @operation("GET", "/environments/{name}", Right.VIEW_CLUSTER, TAG)
 async def get_environment(call: Call, name: Name) -> EnvironmentAnswer:
     """Show an environment without its script."""
-    call.permit(None)
-    async with call.reading() as connection:
-        return EnvironmentAnswer.model_validate(await environments.environment_named(connection, name))
+    return EnvironmentAnswer.model_validate(await call.read(environments.environment_named, name))
 
 
 @operation("PUT", "/environments/{name}", Right.ADMINISTER, TAG, has_secret=True)

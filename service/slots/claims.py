@@ -22,7 +22,5 @@ class ClaimsAnswer(Answer, Claims):
 @operation("GET", "/claims", Right.VIEW_CLUSTER, "cluster")
 async def list_claims(call: Call) -> ItemsOf[ClaimsAnswer]:
     """List how many commands each master took lately."""
-    call.permit(None)
-    async with call.reading() as connection:
-        found = await claim_rates.recent(connection, LATELY)
+    found = await call.read(claim_rates.recent, LATELY)
     return ItemsOf[ClaimsAnswer](items=[ClaimsAnswer.model_validate(each) for each in found])

@@ -68,8 +68,7 @@ class SlotOwners:
 
     async def _read(self) -> _Owners | None:
         try:
-            async with self._database.reading() as connection:
-                masters = await node_listings.masters(connection)
+            masters = await self._database.read(node_listings.masters)
         except ShoalError:
             return None
         self._read_s = boottime_s()

@@ -76,7 +76,6 @@ async def get_frame(call: Call, query: FrameQuery) -> FrameAnswer:
 
     Of the commands it shows those of the projects that the caller may see, of all others the numbers.
     """
-    call.permit(None)
     step = call.settings.master.id_step
     registered = await call.backend.registered.read()
     async with call.reading() as connection:
@@ -103,13 +102,11 @@ async def list_arrivals(call: Call, query: ArrivalsQuery) -> ArrivalsAnswer:
 
     Who may not see all projects gets those of its own among the first 2,000.
     """
-    call.permit(None)
     if not timedelta() < query.arrived_before - query.arrived_after <= SPAN_MAX:
         raise Refused("arrived_before must be later than arrived_after, and at most one hour later")
-    async with call.reading() as connection:
-        found = await arrivals.between(
-            connection, query.arrived_after, query.arrived_before, query.limit + 1, _visible(call)
-        )
+    found = await call.read(
+        arrivals.between, query.arrived_after, query.arrived_before, query.limit + 1, _visible(call)
+    )
     return ArrivalsAnswer(
         items=[ArrivalAnswer.model_validate(each) for each in found[: query.limit]], has_more=len(found) > query.limit
     )

@@ -102,15 +102,14 @@ class DraftDiff(Answer):
 async def list_drafts(call: Call, query: DraftQuery) -> PageOf[DraftAnswer]:
     """List the caller's own drafts, by project and name."""
     visible = call.visible()
-    async with call.reading() as connection:
-        found = await rows.drafts_of(
-            connection,
-            call.caller.key,
-            query.limit + 1,
-            after=query.after or ("", ""),
-            project=query.project,
-            visible=visible,
-        )
+    found = await call.read(
+        rows.drafts_of,
+        call.caller.key,
+        query.limit + 1,
+        after=query.after or ("", ""),
+        project=query.project,
+        visible=visible,
+    )
     return page_of(found, query.limit, DraftAnswer.of, lambda each: (each.head.project, each.head.name))
 
 
@@ -229,8 +228,7 @@ async def diff_draft(call: Call, project: Name, name: Name) -> DraftDiff:
 async def _read(call: Call, project: str, name: str) -> tuple[Draft, WorkflowDocument]:
     """The caller's draft, and what it describes. Raises as `document_of`."""
     call.permit(project)
-    async with call.reading() as connection:
-        draft = await drafts.read_draft(connection, call.caller.key, project, name)
+    draft = await call.read(drafts.read_draft, call.caller.key, project, name)
     return draft, await drafts.document_of(draft, call.backend.task_types)
 
 

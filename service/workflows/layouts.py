@@ -50,8 +50,7 @@ async def get_layout(call: Call, code: Id, query: VersionQuery) -> LayoutAnswer:
 @operation("PUT", "/workflow-definitions/{code}/layout", Right.EDIT, "workflow-definitions")
 async def put_layout(call: Call, code: Id, query: VersionQuery, body: Layout) -> LayoutAnswer:
     """Replace where the tasks and notes of a workflow stand on a canvas. It makes no version, and the last one wins."""
-    async with call.reading() as connection:
-        seen = await definitions.head(connection, WorkflowCode(code))
+    seen = await call.read(definitions.head, WorkflowCode(code))
     async with call.changing(Subject("workflow-definition", seen.code, seen.project, seen.name)) as change:
         head = await definitions.head(change.connection, seen.code)
         version = query.version or head.version

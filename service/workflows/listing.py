@@ -60,8 +60,7 @@ async def list_workflows(call: Call, query: WorkflowQuery) -> PageOf[ListedWorkf
 @operation("GET", "/workflow-definitions:find", Right.VIEW, "workflow-definitions")
 async def find_workflow(call: Call, query: WorkflowReference) -> WorkflowAnswer:
     """Find the workflow that a person names."""
-    async with call.reading() as connection:
-        head = await definitions.find(connection, query.name, query.project, call.visible())
+    head = await call.read(definitions.find, query.name, query.project, call.visible())
     call.permit(head.project)
     return WorkflowAnswer.model_validate(head)
 

@@ -121,6 +121,5 @@ async def get_workflow_relations(call: Call, code: Id) -> RelationsOfWorkflow:
 
 
 async def _relations(call: Call, visible: Collection[str] | None) -> list[Relation]:
-    async with call.reading() as connection:
-        found = await references.relations(connection)
+    found = await call.read(references.relations)
     return [each for each in found if visible is None or (each.project in visible and each.named_project in visible)]

@@ -58,8 +58,7 @@ async def put_workflow(call: Call, code: Id, body: PutWorkflow) -> ChangedWorkfl
     """Give a workflow a new content, as a file or as its definition alone. Needs `If-Match` with the version read."""
     if (body.yaml is None) == (body.spec is None):
         raise Refused("give the new content either as `yaml` or as `spec`")
-    async with call.reading() as connection:
-        seen = await definitions.head(connection, WorkflowCode(code))
+    seen = await call.read(definitions.head, WorkflowCode(code))
     call.permit(seen.project)
     document = await asyncio.to_thread(_document, call, seen, body)
     async with call.changing(subject_of(seen)) as change:
@@ -80,8 +79,7 @@ async def put_workflow(call: Call, code: Id, body: PutWorkflow) -> ChangedWorkfl
 @operation("POST", "/workflow-definitions/{code}/roll-back", Right.EDIT, "workflow-definitions")
 async def roll_back_workflow(call: Call, code: Id, body: RollBack) -> ChangedWorkflow:
     """Save the content of an older version again, as a new one. Needs `If-Match` with the version read."""
-    async with call.reading() as connection:
-        seen = await definitions.head(connection, WorkflowCode(code))
+    seen = await call.read(definitions.head, WorkflowCode(code))
     async with call.changing(subject_of(seen)) as change:
         head = await held(call, change.connection, seen, is_read=True)
         spec = await read_version(change.connection, head, body.version)
@@ -96,8 +94,7 @@ async def roll_back_workflow(call: Call, code: Id, body: RollBack) -> ChangedWor
 @operation("PUT", "/workflow-definitions/{code}/release-state", Right.EDIT, "workflow-definitions")
 async def set_release_state(call: Call, code: Id, body: SetReleaseState) -> ReleasedWorkflow:
     """Publish a workflow (ONLINE), or take it back (OFFLINE): then starts are refused, and its runs continue."""
-    async with call.reading() as connection:
-        seen = await definitions.head(connection, WorkflowCode(code))
+    seen = await call.read(definitions.head, WorkflowCode(code))
     async with call.changing(subject_of(seen)) as change:
         head = await held(call, change.connection, seen)
         if body.release_state is ReleaseState.ONLINE:
@@ -117,8 +114,7 @@ async def set_release_state(call: Call, code: Id, body: SetReleaseState) -> Rele
 @operation("DELETE", "/workflow-definitions/{code}", Right.EDIT, "workflow-definitions", status=204)
 async def delete_workflow(call: Call, code: Id) -> None:
     """Delete a workflow with all its versions, if nothing uses it. Its runs stay listed, and cannot run again."""
-    async with call.reading() as connection:
-        seen = await definitions.head(connection, WorkflowCode(code))
+    seen = await call.read(definitions.head, WorkflowCode(code))
     async with call.changing(subject_of(seen)) as change:
         head = await held(call, change.connection, seen)
         await delete_unused(change.connection, head, call.caller.projects_with(Right.VIEW))

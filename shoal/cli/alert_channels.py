@@ -143,8 +143,7 @@ async def test(
     wait: Annotated[float, typer.Option(min=0, max=120, help="Seconds to wait for the result.")] = 40,
 ) -> None:
     """Have a test message sent to a channel by a running sender of alerts, and wait for the result."""
-    async with call.client() as client:
-        found = await client.ask(alert_channels.check_channel, name, alert_channels.WaitForTest(wait=wait))
+    found = await call.ask(alert_channels.check_channel, name, alert_channels.WaitForTest(wait=wait))
     if call.as_json:
         print_json(answer_fields(found))
     elif not found.is_sent:
@@ -161,8 +160,7 @@ async def delete(
     force: Annotated[bool, typer.Option("--force", help="Though alerts wait for it, which nobody gets then.")] = False,
 ) -> None:
     """Delete a channel, with what became of alerts on it."""
-    async with call.client() as client:
-        await client.ask(alert_channels.delete_channel, name, alert_channels.DeleteChannel(force=force))
+    await call.ask(alert_channels.delete_channel, name, alert_channels.DeleteChannel(force=force))
     print_result(call, {"name": name, "deleted": True}, f'Channel "{name}" is deleted.')
 
 

@@ -55,8 +55,7 @@ async def put(
 
 async def delete(call: Invocation, name: Name) -> None:
     """Delete an alert group; its channels stay. Alerts for it are kept, and nobody gets them."""
-    async with call.client() as client:
-        await client.ask(groups.delete_alert_group, name)
+    await call.ask(groups.delete_alert_group, name)
     print_result(call, {"name": name, "deleted": True}, f'Alert group "{name}" is deleted.')
 
 

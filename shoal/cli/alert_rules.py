@@ -48,16 +48,14 @@ async def put(
     enabled: Annotated[bool, typer.Option("--on/--off", help="Off: it raises nothing.")] = True,
 ) -> None:
     """Save or replace a rule. It applies to what happens from now on."""
-    async with call.client() as client:
-        saved = await client.ask(rules.save_alert_rule, project, name, rules.SaveRule.read(text=words, enabled=enabled))
+    saved = await call.ask(rules.save_alert_rule, project, name, rules.SaveRule.read(text=words, enabled=enabled))
     said = f'Rule "{name}" of project "{project}" is saved: {saved.text}'
     print_result(call, answer_fields(saved), said, "What was raised: shoal alert list")
 
 
 async def delete(call: Invocation, name: Name, project: Project = "default") -> None:
     """Delete a rule. What it has raised stays."""
-    async with call.client() as client:
-        await client.ask(rules.delete_alert_rule, project, name)
+    await call.ask(rules.delete_alert_rule, project, name)
     print_result(call, {"name": name, "deleted": True}, f'Rule "{name}" of project "{project}" is deleted.')
 
 

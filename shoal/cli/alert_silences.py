@@ -61,8 +61,7 @@ async def add(
 
 async def end(call: Invocation, silence: Annotated[int, typer.Argument(min=1, help="The silence's id.")]) -> None:
     """End a silence now; one that has not begun is deleted. What it has silenced stays so."""
-    async with call.client() as client:
-        ended = await client.ask(alert_silences.end_silence, silence)
+    ended = await call.ask(alert_silences.end_silence, silence)
     print_result(call, answer_fields(ended), f"Silence {silence} is over.")
 
 

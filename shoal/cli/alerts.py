@@ -107,8 +107,7 @@ async def retry(
     channel: Annotated[str | None, typer.Option(help="Only on this channel.")] = None,
 ) -> None:
     """Have an alert sent again on the channels that did not get it, or to its group if nobody got it."""
-    async with call.client() as client:
-        again = await client.ask(history.retry_alert, alert, history.RetryAlert.read(channel=channel))
+    again = await call.ask(history.retry_alert, alert, history.RetryAlert.read(channel=channel))
     said = f"Alert {alert} is sent again on {counted(again.channels, 'channel')}."
     print_result(call, answer_fields(again), said, f"What becomes of it: shoal alert show {alert}")
 

@@ -54,8 +54,7 @@ async def put(
 ) -> None:
     """Save or replace a data source. A URL with a password comes from standard input or a prompt."""
     given = read_url(url, has_secret, f"say `shoal datasource set {quote(name)}`")
-    async with call.client() as client:
-        shown = (await client.ask(data_sources.save_data_source, name, data_sources.DataSourceUrl.read(url=given))).url
+    shown = (await call.ask(data_sources.save_data_source, name, data_sources.DataSourceUrl.read(url=given))).url
     said = f'Data source "{name}" is saved: {shown}'
     print_result(call, {"name": name, "url": shown}, said, f"Try it: shoal datasource test {quote(name)}")
 
@@ -65,8 +64,7 @@ async def test(call: Invocation, name: Name) -> None:
 
     A worker may be elsewhere in the network.
     """
-    async with call.client() as client:
-        found = await client.ask(data_sources.check_data_source, name)
+    found = await call.ask(data_sources.check_data_source, name)
     if not found.answers:
         raise (Refused if found.is_reached else Unavailable)(found.reason or "it does not answer")
     print_result(call, {"name": name, "answers": True}, f'Data source "{name}" answers ({found.dialect}).')
@@ -74,8 +72,7 @@ async def test(call: Invocation, name: Name) -> None:
 
 async def delete(call: Invocation, name: Name) -> None:
     """Delete a data source. Tasks that use it fail from then on."""
-    async with call.client() as client:
-        await client.ask(data_sources.delete_data_source, name)
+    await call.ask(data_sources.delete_data_source, name)
     print_result(call, {"name": name}, f'Data source "{name}" is deleted.')
 
 

@@ -87,8 +87,7 @@ async def _drain(call: Invocation, kind: nodes.NodeKind, name: str, waiting: val
 
 async def _undrain(call: Invocation, kind: nodes.NodeKind, name: str) -> None:
     operation = drains.undrain_master if kind is nodes.NodeKind.MASTER else drains.undrain_worker
-    async with call.client() as client:
-        answer = await client.ask(operation, name)
+    answer = await call.ask(operation, name)
     shown = plain(answer.name)
     if not answer.is_new:
         sentence = f"{shown} was not drained."

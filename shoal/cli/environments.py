@@ -48,10 +48,9 @@ async def put(
         script = read_secret("script") if str(file) == "-" else file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise Refused(f"the script {file} cannot be read as UTF-8 text ({error.__class__.__name__})") from None
-    async with call.client() as client:
-        saved = await client.ask(
-            stored_environments.save_environment, name, stored_environments.EnvironmentScript.read(script=script)
-        )
+    saved = await call.ask(
+        stored_environments.save_environment, name, stored_environments.EnvironmentScript.read(script=script)
+    )
     for sentence in saved.warnings:
         typer.echo(f"shoal: warning: {sentence}", err=True)
     print_result(call, {"name": name}, f'Environment "{name}" is saved.', f"Use it in a task: environment: {name}")
@@ -59,8 +58,7 @@ async def put(
 
 async def delete(call: Invocation, name: Name) -> None:
     """Delete an environment. Tasks that use it fail from then on."""
-    async with call.client() as client:
-        await client.ask(stored_environments.delete_environment, name)
+    await call.ask(stored_environments.delete_environment, name)
     print_result(call, {"name": name}, f'Environment "{name}" is deleted.')
 
 

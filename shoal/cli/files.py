@@ -87,8 +87,7 @@ async def list_all(
 
 async def get(call: Invocation, path: FilePath, project: Project = "default") -> None:
     """Print the content of a file."""
-    async with call.client() as client:
-        found = await client.ask(files.get_file, project, files.FileQuery.read(path=path))
+    found = await call.ask(files.get_file, project, files.FileQuery.read(path=path))
     if call.as_json:
         print_result(call, answer_fields(found), "")
         return
@@ -98,8 +97,7 @@ async def get(call: Invocation, path: FilePath, project: Project = "default") ->
 
 async def delete(call: Invocation, path: FilePath, project: Project = "default") -> None:
     """Delete a file of a project. Saved versions keep its content."""
-    async with call.client() as client:
-        await client.ask(files.delete_file, project, files.FileQuery.read(path=path))
+    await call.ask(files.delete_file, project, files.FileQuery.read(path=path))
     print_result(call, {"path": path}, f'File "{path}" is deleted.')
 
 

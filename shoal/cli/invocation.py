@@ -10,16 +10,20 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from pwd import getpwuid
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from dao.postgres import database as postgres
 from dao.postgres import pool, schema
 from model.errors import Denied, Refused, Unavailable
 from model.runs import traces
+from service import operation as operations
 from service.secrets import key_settings
 from shoal.clients.client import Client
 from shoal.config import logins, whereabouts
 from shoal.config import settings as configuration
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,11 @@ class Invocation:
                 yield DirectClient(backend, who)
             finally:
                 backend.passwords.close()
+
+    async def ask(self, operation: operations.Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """The answer of one operation. Raises as `client`, and what the operation raises."""
+        async with self.client() as client:
+            return await client.ask(operation, *args, **kwargs)
 
     @asynccontextmanager
     async def database(self) -> AsyncIterator[postgres.Database]:

@@ -49,14 +49,12 @@ async def put(
     project: Project = "default",
 ) -> None:
     """Give an account a role in a project, in place of another."""
-    async with call.client() as client:
-        member = await client.ask(project_access.put_member, project, name, project_access.MemberRole(role=role))
+    member = await call.ask(project_access.put_member, project, name, project_access.MemberRole(role=role))
     print_result(call, answer_fields(member), f'{member.name} is {member.role} of project "{project}".')
 
 
 async def delete(call: Invocation, name: AccountName, project: Project = "default") -> None:
     """Take the role of an account in a project away."""
-    async with call.client() as client:
-        await client.ask(project_access.remove_member, project, name)
+    await call.ask(project_access.remove_member, project, name)
     fields = {"name": name, "project": project}
     print_result(call, fields, f'{name} is no longer a member of project "{project}".')

@@ -83,10 +83,9 @@ async def _show_workflow(call: Invocation, name: str, project: str, number: int)
 
 
 async def _show_all(call: Invocation, project: str | None, number: int) -> None:
-    async with call.client() as client:
-        found = await client.ask(
-            schedule_listing.list_fires, schedule_requests.FiresQuery.read(project=project, count=number)
-        )
+    found = await call.ask(
+        schedule_listing.list_fires, schedule_requests.FiresQuery.read(project=project, count=number)
+    )
     if not found.schedules:
         raise NotFound("no schedule is ONLINE; `shoal schedule list` lists those there are")
     _show(call, found, with_workflow=True)

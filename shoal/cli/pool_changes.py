@@ -39,12 +39,11 @@ async def apply(
 ) -> None:
     """Save pools from YAML files, all or none. What stays in a pool keeps its holder; what is new is given at once."""
     given = [{"name": name, "content": content} for name, content in workflow_files.read_texts(pool_files)]
-    async with call.client() as client:
-        saved = (
-            await client.ask(
-                pool_changes.apply_pools, requests.ApplyPools.read(files=given, dry_run=dry_run, version=version)
-            )
-        ).pools
+    saved = (
+        await call.ask(
+            pool_changes.apply_pools, requests.ApplyPools.read(files=given, dry_run=dry_run, version=version)
+        )
+    ).pools
     if printed_json(call, saved):
         return
     for each in saved:
@@ -60,10 +59,9 @@ async def set_aside(
     reason: Annotated[str, typer.Option(help="Why, in a sentence that everybody sees.")] = "",
 ) -> None:
     """Let nobody get a resource, whatever its check finds, until it is taken back. A task that holds it goes on."""
-    async with call.client() as client:
-        found = await client.ask(
-            pool_changes.set_aside_resource, pool, requests.SetAsideResource.read(resource=resource, reason=reason)
-        )
+    found = await call.ask(
+        pool_changes.set_aside_resource, pool, requests.SetAsideResource.read(resource=resource, reason=reason)
+    )
     held = " A task holds it, and goes on." if found.is_held else ""
     if found.is_new:
         said = f'"{plain(resource)}" of pool "{pool}" is set aside: nobody gets it until it is taken back.{held}'
@@ -77,10 +75,7 @@ async def set_aside(
 
 async def take_back(call: Invocation, pool: PoolName, resource: Resource) -> None:
     """Let a resource that is set aside be given again."""
-    async with call.client() as client:
-        found = await client.ask(
-            pool_changes.take_resource_back, pool, requests.TakeBackResource.read(resource=resource)
-        )
+    found = await call.ask(pool_changes.take_resource_back, pool, requests.TakeBackResource.read(resource=resource))
     when = "when the task that holds it has ended" if found.is_held else "from now on"
     said = f'"{plain(resource)}" of pool "{pool}" is given again {when}.'
     if found.set_aside_at is not None:
@@ -99,8 +94,7 @@ async def delete(
     ] = False,
 ) -> None:
     """Delete a pool of which no task holds a resource."""
-    async with call.client() as client:
-        await client.ask(pool_changes.delete_pool, pool, requests.DeletePool(force=force))
+    await call.ask(pool_changes.delete_pool, pool, requests.DeletePool(force=force))
     print_result(call, {"name": pool, "deleted": True}, f'Pool "{pool}" is deleted.', "What is left: shoal pool list")
 
 

@@ -70,8 +70,7 @@ async def show(
 
 async def export(call: Invocation, pool: PoolName) -> None:
     """Print a pool as YAML, with the data of its resources; `pool apply` reads it as the same pool."""
-    async with call.client() as client:
-        found = await client.ask(resource_pools.get_pool, pool)
+    found = await call.ask(resource_pools.get_pool, pool)
     if found.yaml is None:
         raise Forbidden(f'the file of pool "{pool}" may contain passwords: only an admin gets it')
     if call.as_json:

@@ -46,8 +46,7 @@ def add_to(app: typer.Typer) -> None:
 
 async def params(call: Invocation, project: Project = "default") -> None:
     """List the parameters of a project. Those of a workflow, of its start and of its tasks override them."""
-    async with call.client() as client:
-        found = await client.ask(projects.get_project, project)
+    found = await call.ask(projects.get_project, project)
     _print(call, found)
 
 
@@ -64,10 +63,9 @@ async def set_(
         raise Refused("there is nothing to set; give NAME=VALUE, or --secret NAME and its value on standard input")
     values = read_values(param or [], "the parameter")
     secrets = {} if secret is None else {secret: read_secret("value")}
-    async with call.client() as client:
-        found = await client.ask(
-            projects.change_project, project, projects.ChangeProject.read(params=values, secrets=secrets)
-        )
+    found = await call.ask(
+        projects.change_project, project, projects.ChangeProject.read(params=values, secrets=secrets)
+    )
     _print(call, found)
 
 
@@ -77,8 +75,7 @@ async def unset(
     project: Project = "default",
 ) -> None:
     """Remove parameters from a project, for all runs that begin from now on."""
-    async with call.client() as client:
-        found = await client.ask(projects.change_project, project, projects.ChangeProject.read(without=name))
+    found = await call.ask(projects.change_project, project, projects.ChangeProject.read(without=name))
     _print(call, found)
 
 
@@ -136,8 +133,7 @@ async def keep(
     if days != "default" and not (days.isascii() and days.isdecimal()):
         raise Refused(f'"{days[:40]}" is not a number of days; give one such as 30, 0 (forever) or default')
     asked = projects.ChangeProject.read(kept_days="default" if days == "default" else int(days))
-    async with call.client() as client:
-        found = await client.ask(projects.change_project, project, asked)
+    found = await call.ask(projects.change_project, project, asked)
     days_said = counted(found.kept_days or 0, "day")
     kept = {None: "as long as the masters' settings say", 0: "forever"}.get(found.kept_days, days_said)
     fields = {"project": found.name, "kept_days": found.kept_days}

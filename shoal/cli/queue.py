@@ -29,8 +29,7 @@ async def queue(
     call: Invocation, limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many commands.")] = 20
 ) -> None:
     """List what waits: commands for masters, tasks for worker groups; its verbs show what failed, and retry it."""
-    async with call.client() as client:
-        waiting = await client.ask(command_queue.get_queue, command_queue.QueueQuery(limit=limit))
+    waiting = await call.ask(command_queue.get_queue, command_queue.QueueQuery(limit=limit))
     if call.as_json or not (waiting.commands or waiting.worker_groups):
         others = "What ran: shoal runs   Start something: shoal run NAME"
         output.print_result(call, output.answer_fields(waiting), "Nothing waits.", others)

@@ -174,8 +174,7 @@ async def edit(call: Invocation, schedule: Id, times: Times, options: Changes) -
     changes = schedule_requests.ChangeSchedule.read(**given, state=state)
     if not changes.model_fields_set - {"again"}:
         raise Refused("say what to change, such as --cron, --zone, --start, --end, --param or --off")
-    async with call.client() as client:
-        saved = await client.ask(schedule_changes.change_schedule, schedule, changes)
+    saved = await call.ask(schedule_changes.change_schedule, schedule, changes)
     if output.printed_json(call, saved):
         return
     rule = f"{saved.rule}, in {saved.time_zone}"
@@ -209,15 +208,13 @@ async def turn_off(call: Invocation, schedule: Id) -> None:
 
 
 async def _set_state(call: Invocation, schedule: int, operation: Operation[[int], ScheduleAnswer]) -> None:
-    async with call.client() as client:
-        now = await client.ask(operation, schedule)
+    now = await call.ask(operation, schedule)
     said = f"Schedule {now.id} is {now.state}.{_note_of_file(now)}"
     output.print_result(call, output.answer_fields(now), said, "All of them: shoal schedule list")
 
 
 async def delete(call: Invocation, schedule: Id) -> None:
     """Delete a schedule. The runs that it started continue."""
-    async with call.client() as client:
-        gone = await client.ask(schedule_changes.delete_schedule, schedule)
+    gone = await call.ask(schedule_changes.delete_schedule, schedule)
     said = f"Schedule {schedule} is deleted.{_note_of_file(gone)}"
     output.print_result(call, str(schedule), said, "What is left: shoal schedule list")

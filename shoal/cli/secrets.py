@@ -78,8 +78,7 @@ async def add_key(
 
 async def rotate_keys(call: Invocation) -> None:
     """Encrypt all that is stored encrypted with the first key; all or none. Older keys are not needed then."""
-    async with call.client() as client:
-        found = await client.ask(key_rotation.rotate_secrets)
+    found = await call.ask(key_rotation.rotate_secrets)
     parts = [counted(found.data_sources, "data source"), counted(found.environments, "environment")]
     parts += [counted(found.alert_channels, "alert channel")] if found.alert_channels else []
     said = f"{', '.join(parts[:-1])} and {parts[-1]} encrypted again; all are under key {found.key_id}."

@@ -40,8 +40,7 @@ async def restart(call: Invocation, run: RunName, project: AnyProject = None, ta
 
 async def rebalance(call: Invocation, group: Group = None) -> None:
     """Move streams from workers that have many to workers of the same group that have few, a few at a time."""
-    async with call.client() as client:
-        answer = await client.ask(streams.rebalance_streams, streams.Rebalance(worker_group=group))
+    answer = await call.ask(streams.rebalance_streams, streams.Rebalance(worker_group=group))
     groups = ", ".join(map(plain, answer.worker_groups))
     if answer.worker_groups:
         sentence = f"The {counted(answer.streams, 'stream')} of {groups} are spread evenly, a few at a time."

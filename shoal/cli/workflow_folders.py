@@ -82,8 +82,7 @@ async def _synced(
         dry_run=dry_run,
         force=force,
     )
-    async with call.client() as client:
-        answer = await client.ask(folder_sync.sync_workflows, body)
+    answer = await call.ask(folder_sync.sync_workflows, body)
     if call.as_json:
         print_json(answer_fields(answer))
     return answer

@@ -50,8 +50,7 @@ def add_to(app: typer.Typer) -> None:
 async def apply(call: Invocation, files: Annotated[list[Path], typer.Argument(help="YAML files.")]) -> None:
     """Save workflows and resource pools from YAML files, all or none. Unchanged ones get no new version."""
     given = [{"name": name, "content": content} for name, content in workflow_files.read_texts(files)]
-    async with call.client() as client:
-        applied = await client.ask(applying.apply_workflows, requests.ApplyFiles.read(files=given))
+    applied = await call.ask(applying.apply_workflows, requests.ApplyFiles.read(files=given))
     saved = applied.workflows
     if call.as_json:
         sentences: Any = {"schedules": {"__all__": {"sentence"}}}

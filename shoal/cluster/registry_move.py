@@ -26,8 +26,7 @@ async def record_named(database: Database, settings: Settings) -> None:
     url = settings.named_registry()
     if url is None:
         return
-    async with database.reading() as connection:
-        belonging.url_to_use(url, await cluster.registry(connection), settings.database())
+    belonging.url_to_use(url, await database.read(cluster.registry), settings.database())
     async with _opened(url, settings) as registry:
         await belonging.verify(database, registry, belonging.place_of(url, settings.database()))
 

@@ -175,8 +175,7 @@ class Demo:
             share = min(1.0, (time.monotonic() - began_s) / self._seconds)
             due = max(1, round(share * self._commands))
             if due > self._inserted:
-                async with database.writing() as connection:
-                    await tables.insert_commands(connection, workflows, self._inserted, due - 1)
+                await database.write(tables.insert_commands, workflows, self._inserted, due - 1)
                 self._inserted = due
             await asyncio.sleep(INSERT_EVERY_S)
 
@@ -247,8 +246,7 @@ class Demo:
 async def _load_workflows(database: Database) -> list[WorkflowCode]:
     """Load the seed's workflows and a longer one; returns the codes of those that can be started."""
     await schema.upgrade(database)
-    async with database.reading() as connection:
-        await tables.load_seed(connection)
+    await database.read(tables.load_seed)
     async with database.writing() as connection:
         await definitions.save(connection, "default", "three_seconds", ReleaseState.ONLINE, LONGER)
         online = definitions.Wanted(state=ReleaseState.ONLINE)

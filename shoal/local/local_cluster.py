@@ -235,8 +235,7 @@ class LocalCluster:
 
     async def _row_of(self, child: Child) -> NodeRow | None:
         try:
-            async with self._database.reading() as connection:
-                living = await nodes.living(connection)
+            living = await self._database.read(nodes.living)
         except Unavailable:
             return None
         for node in living:

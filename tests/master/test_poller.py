@@ -42,8 +42,8 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     seen: list[int] = []
     queue_due = task_timers.queue_due
 
-    async def spy(connection: Any, limit: int, **which: Any) -> list[QueuedAttempt]:
-        queued = await queue_due(connection, limit, **which)
+    async def spy(connection: Any, limit: int, *which: Any) -> list[QueuedAttempt]:
+        queued = await queue_due(connection, limit, *which)
         seen.append(len(queued))
         return queued
 

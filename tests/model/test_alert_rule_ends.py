@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from model.alerts.rule_ends import Mark, RunEnd, Window, at_end, failures_after, is_late, last_window, ordinal
 from model.alerts.rules import Condition, Fails, Late, Recovers, Succeeds, TakesLonger
+from model.ids import WorkflowCode
 from model.runs.states import WorkflowState
 from model.time.zones import zone
 from tests.every import every
@@ -18,7 +19,7 @@ S, F = WorkflowState.SUCCESS, WorkflowState.FAILURE
 
 
 def _end(state: WorkflowState, took_s: float | None = 60.0) -> RunEnd:
-    return RunEnd(7, "load", state, took_s, "1", "0")
+    return RunEnd(7, WorkflowCode(1), "shop", "load", state, took_s, "1", "0", None, False)
 
 
 def _raised(condition: Condition, states: str) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import Any
+
 from dao.cluster import nodes
 from dao.cluster.nodes import Me
 from tests.simulation.loop import PROCESS
@@ -28,6 +31,14 @@ class SimulatedDatabase:
 
     def writing(self) -> _Writing:
         return _Writing(self._session(autocommit=False))
+
+    async def read(self, statement: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
+        async with self.reading() as session:
+            return await statement(session, *args, **kwargs)
+
+    async def write(self, statement: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
+        async with self.writing() as session:
+            return await statement(session, *args, **kwargs)
 
     def _session(self, *, autocommit: bool) -> Session:
         process = PROCESS.get()

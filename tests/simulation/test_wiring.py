@@ -45,7 +45,6 @@ NOT_SIMULATED = {
             "dao.alerts.conditions.read_standing",
             "dao.alerts.conditions.update",
             "dao.alerts.refused_commands.take",
-            "dao.alerts.rules.codes_of",
             "dao.alerts.rules.consume_ends",
             "dao.alerts.rules.deadlines",
             "dao.alerts.rules.enabled",

@@ -149,8 +149,7 @@ class Attempts:
         backoff = Backoff()
         while True:
             try:
-                async with self._life.writing() as connection:
-                    return await task_claims.mark_running(connection, task, self._life.me.epoch)
+                return await self._life.write(task_claims.mark_running, task, self._life.me.epoch)
             except (Unavailable, Unknown) as error:
                 log.warning("start_waits", task_instance=task.id, error=str(error))
                 await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter

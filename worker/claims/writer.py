@@ -267,8 +267,7 @@ class Writer:
         return written
 
     async def _kill(self) -> None:
-        async with self._life.database.reading() as connection:
-            wanted = await task_claims.to_end(connection, self._life.me.epoch)
+        wanted = await self._life.database.read(task_claims.to_end, self._life.me.epoch)
         for id_, handover in wanted.items():
             if handover is not None:
                 self._attempts.cancel(id_, TaskState.PAUSE, handover)
@@ -296,8 +295,7 @@ class Writer:
     async def _start_unknown(self) -> None:
         """After an unknown COMMIT: start tasks that are ours by their rows and unknown here, and report the rest."""
         ended = list(self._attempts.ended)
-        async with self._life.database.reading() as connection:
-            owned = {task.id: task for task in await task_claims.owned(connection, self._life.me.epoch)}
+        owned = {task.id: task for task in await self._life.database.read(task_claims.owned, self._life.me.epoch)}
         for id_ in ended:
             if id_ not in owned:
                 self._on_ended(self._attempts.claimed[id_])
@@ -313,8 +311,7 @@ class Writer:
         nothing to compare: only what differs is looked at as one that writes.
         """
         running = set(self._attempts.running)  # a claim with resources may bring more meanwhile
-        async with self._life.database.reading() as connection:
-            owned = {task.id: task for task in await task_claims.owned(connection, self._life.me.epoch)}
+        owned = {task.id: task for task in await self._life.database.read(task_claims.owned, self._life.me.epoch)}
         if running <= owned.keys() <= self._attempts.claimed.keys() and not self._attempts.ever_leased:
             self._unknown = set()
             return

@@ -52,8 +52,7 @@ class FileCache:
             await asyncio.to_thread(self._make_room)
 
     async def _fetch(self, work_folder: Path, wanted: Mapping[str, str]) -> None:
-        async with self._database.reading() as connection:
-            contents = await files.contents(connection, set(wanted.values()))
+        contents = await self._database.read(files.contents, set(wanted.values()))
         if lost := next((path for path, each in wanted.items() if each not in contents), None):
             raise Refused(f'the content of the file "{lost}" is gone; save the workflow again')
         await asyncio.to_thread(self._keep, work_folder, wanted, contents)

@@ -159,8 +159,7 @@ class LogCopies:
 
     async def _copy(self, names: Sequence[LogName]) -> tuple[list[LogName], str | None]:
         """Copy those of these that are to be; returns those that still are, and why the store fails."""
-        async with self._life.database.reading() as connection:
-            wanted = await stored_logs.wanted(connection, names, self._worker)
+        wanted = await self._life.database.read(stored_logs.wanted, names, self._worker)
         self._met_unfinished = self._met_unfinished or bool(wanted.unfinished)
         todo = [name for name in names if name.task_instance_id in wanted.ended]
         if not todo:
@@ -190,8 +189,7 @@ class LogCopies:
     async def _record(self, copies: Sequence[Measured]) -> None:
         if not copies:
             return
-        async with self._life.writing() as connection:
-            there = await stored_logs.record(connection, [each.stored for each in copies])
+        there = await self._life.write(stored_logs.record, [each.stored for each in copies])
         if gone := [each.key for each in copies if each.stored.id not in there and each.size]:
             await self._store.run(lambda store, _: store.delete(gone))  # deleted while they were copied
 
@@ -216,8 +214,7 @@ class LogCopies:
         if now == self._said or not (is_new or boottime_s() - self._said_s >= SAY_EVERY_S):
             return
         try:
-            async with self._life.writing() as connection:
-                await log_stores.say(connection, self._life.me.epoch, *now)
+            await self._life.write(log_stores.say, self._life.me.epoch, *now)
         except Fenced:
             raise
         except ShoalError as error:

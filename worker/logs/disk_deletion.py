@@ -60,14 +60,12 @@ class Deleted(NamedTuple):
 async def delete_gone(root: Path, life: Life) -> Deleted:
     """Delete the logs of all runs and attempts that are gone. Raises `Unavailable`."""
     runs = attempts = 0
-    async with life.database.reading() as connection:
-        newest = (await database_time(connection) - DAYS_KEPT).strftime("%Y%m%d")
+    newest = (await life.database.read(database_time) - DAYS_KEPT).strftime("%Y%m%d")
     for day in await in_thread(_days_before, root, newest):
         folders = await in_thread(_runs_of, root / day)
         for begin in range(0, len(folders), BATCH):
             part = folders[begin : begin + BATCH]
-            async with life.database.reading() as connection:
-                found = await gone_runs.gone(connection, [id_ for id_, _ in part])
+            found = await life.database.read(gone_runs.gone, [id_ for id_, _ in part])
             for id_, folder in part:
                 if id_ in found.gone:
                     runs += await in_thread(_delete, folder)

@@ -103,8 +103,7 @@ class LogService:
     async def _publish(self, life: Life) -> None:
         while True:
             try:
-                async with life.writing() as connection:
-                    await task_logs.publish_key(connection, life.me.epoch, self._key)
+                await life.write(task_logs.publish_key, life.me.epoch, self._key)
                 return
             except Fenced:
                 return  # the next life writes it

@@ -50,8 +50,7 @@ async def walk_the_store(store: StoreAccess, life: Life) -> None:
 
 async def walk_step(store: StoreAccess, life: Life) -> bool:
     """Do the next step of the walk, if it is due; whether another follows. Raises `Fenced`, `Unavailable`."""
-    async with life.writing() as connection:
-        step = await log_stores.take_step(connection, store.place, STEP_S_MAX, DAYS_KEPT.days)
+    step = await life.write(log_stores.take_step, store.place, STEP_S_MAX, DAYS_KEPT.days)
     if step is None:
         return False
     await store.verify()
@@ -69,16 +68,14 @@ async def walk_step(store: StoreAccess, life: Life) -> bool:
 
 async def _delete_gone(store: StoreAccess, life: Life, named: dict[str, LogName]) -> int:
     runs = sorted({name.workflow_instance_id for name in named.values()})
-    async with life.database.reading() as connection:
-        found = await gone_runs.gone(connection, runs)
+    found = await life.database.read(gone_runs.gone, runs)
     keys = [key for key, name in named.items() if name.workflow_instance_id in found.gone]
     unfinished: dict[tuple[WorkflowInstanceId, WorkflowCode], list[TaskInstanceId]] = defaultdict(list)
     for name in named.values():
         if name.workflow_instance_id in found.unfinished and name.task_instance_id != NO_ATTEMPT:
             unfinished[name.workflow_instance_id, name.workflow_code].append(name.task_instance_id)
     for (run, code), ids in unfinished.items():
-        async with life.database.reading() as connection:
-            gone = await gone_runs.gone_attempts(connection, run, code, ids)
+        gone = await life.database.read(gone_runs.gone_attempts, run, code, ids)
         keys += [key for key, name in named.items() if name.task_instance_id in gone]
     await _delete(store, life, keys, [named[key].task_instance_id for key in keys])
     return len(keys)
@@ -87,5 +84,4 @@ async def _delete_gone(store: StoreAccess, life: Life, named: dict[str, LogName]
 async def _delete(store: StoreAccess, life: Life, keys: Sequence[str], ids: Sequence[TaskInstanceId]) -> None:
     if keys:
         await store.run(lambda store, _: store.delete(keys))
-        async with life.writing() as connection:
-            await stored_logs.delete(connection, ids)
+        await life.write(stored_logs.delete, ids)

@@ -60,8 +60,7 @@ class NamedSecrets:
 
         Raises `Refused` (the key is missing, or a sealed value belongs to another name or project) or `Unavailable`.
         """
-        async with self._database.reading() as connection:
-            project, _ = await members.of_workflow(connection, workflow)
+        project, _ = await self._database.read(members.of_workflow, workflow)
         found: dict[str, str] = {}
         for name, value in values.items():
             sealed = sealed_value(value)
@@ -74,11 +73,9 @@ class NamedSecrets:
 
     async def check_alert_group(self, workflow: WorkflowCode, name: str) -> None:
         """Return if a run of that workflow may send to this alert group. Raises as `data_source`."""
-        async with self._database.reading() as connection:
-            project, limits = await members.of_workflow(connection, workflow)
+        project, limits = await self._database.read(members.of_workflow, workflow)
         limits.check(project, [(Resource.ALERT_GROUP, name)])
 
     async def exports(self, environment: str) -> str:
         """The script of an environment. Raises `NotFound`, `Refused` or `Unavailable`."""
-        async with self._database.reading() as connection:
-            return await environments.script_of(connection, environment, self._vault)
+        return await self._database.read(environments.script_of, environment, self._vault)

@@ -51,7 +51,6 @@ def drove_for_long(run: Values, beat: Values | None, now_s: float) -> bool:
 def fail_over(
     tx: Transaction,
     limit: int,
-    *,
     without: Sequence[WorkflowInstanceId] = (),
     only: WorkflowInstanceId | None = None,
 ) -> int:

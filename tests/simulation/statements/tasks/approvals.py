@@ -40,7 +40,7 @@ def due(tx: Transaction, limit: int, without: Sequence[TaskInstanceId]) -> list[
 
 
 def end_late(
-    tx: Transaction, limit: int, *, without: Sequence[TaskInstanceId] = (), only: TaskInstanceId | None = None
+    tx: Transaction, limit: int, without: Sequence[TaskInstanceId] = (), only: TaskInstanceId | None = None
 ) -> int:
     """The same, FOR NO KEY UPDATE SKIP LOCKED, end."""
     ended: list[int] = []

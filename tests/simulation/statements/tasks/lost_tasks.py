@@ -18,7 +18,7 @@ SHORT_S = 600.0
 
 
 def mark_lost(
-    tx: Transaction, limit: int, *, without: Sequence[TaskInstanceId] = (), only: TaskInstanceId | None = None
+    tx: Transaction, limit: int, without: Sequence[TaskInstanceId] = (), only: TaskInstanceId | None = None
 ) -> int:
     """DISPATCH and RUNNING without a living worker, FOR UPDATE SKIP LOCKED; surely unstarted = put back."""
     held: list[tuple[Row, Values]] = []

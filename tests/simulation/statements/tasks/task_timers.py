@@ -23,7 +23,7 @@ def due(tx: Transaction, limit: int, without: Sequence[TaskInstanceId]) -> list[
 
 
 def queue_due(
-    tx: Transaction, limit: int, *, without: Sequence[TaskInstanceId] = (), only: TaskInstanceId | None = None
+    tx: Transaction, limit: int, without: Sequence[TaskInstanceId] = (), only: TaskInstanceId | None = None
 ) -> list[QueuedAttempt]:
     """The same, FOR UPDATE SKIP LOCKED."""
     held: list[TaskInstanceId] = []
@@ -89,7 +89,7 @@ def undispatched(tx: Transaction, limit: int, without: Sequence[TaskInstanceId])
 
 
 def fail_undispatched(
-    tx: Transaction, limit: int, *, without: Sequence[TaskInstanceId] = (), only: TaskInstanceId | None = None
+    tx: Transaction, limit: int, without: Sequence[TaskInstanceId] = (), only: TaskInstanceId | None = None
 ) -> int:
     """The same, FOR UPDATE SKIP LOCKED."""
     failed: list[int] = []
