@@ -42,11 +42,16 @@ function SmallChart({ chart, samples, everyS }: { chart: Chart; samples: Figures
   const { t } = useTranslation("cluster");
   const { name, lines, unit } = chart;
   const top = topOf(samples, lines);
-  const said = (value: number | null) => (value === null ? t("figureUnknown") : withUnit(value, unit));
-  const now = lines.map((line) => t(`figure.${name}.${line}` as never, { value: said(lastOf(samples, line)) }));
+  const now = lines.map((line) => {
+    const value = lastOf(samples, line);
+    return t(`figure.${name}.${line}` as never, { value: value === null ? "–" : withUnit(value, unit) });
+  });
   const ranges = lines.map((line) => {
     const range = rangeOf(samples, line);
-    const words = range === null ? t("figureUnknown") : t("figureRange", { from: said(range[0]), to: said(range[1]) });
+    const words =
+      range === null
+        ? t("figureUnknown")
+        : t("figureRange", { from: withUnit(range[0], unit), to: withUnit(range[1], unit) });
     return t(`figure.${name}.${line}` as never, { value: words });
   });
   return (
