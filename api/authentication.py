@@ -39,7 +39,7 @@ async def authenticate(backend: Backend, request: Request, *, changes: bool) -> 
         return await Caller.of_token(backend.database, backend.batches, token, visitor)
     cookie = request.cookies.get(COOKIE, "")
     if not 0 < len(cookie) <= SECRET_LENGTH_MAX:
-        raise Unauthenticated("say who asks: a token in the header Authorization: Bearer shoal_..., or log in")
+        raise Unauthenticated("log in, or send a token in the header Authorization: Bearer shoal_...")
     caller = await backend.database.read(Caller.of_session, cookie, visitor)
     if changes and not caller.has_csrf(csrf):
         raise Forbidden(f"the header {CSRF_HEADER} is not that of this session; load the page again")

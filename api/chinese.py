@@ -43,7 +43,7 @@ DETAILS: Mapping[str, str] = {
     "no log store is set here; set log_store.url as the workers have it": (
         "此处未设置日志存储；请将 log_store.url 设置为与工作节点相同的值"
     ),
-    "say who asks: a token in the header Authorization: Bearer shoal_..., or log in": (
+    "log in, or send a token in the header Authorization: Bearer shoal_...": (
         "请说明请求者：在请求头中提供令牌 Authorization: Bearer shoal_...，或者先登录"
     ),
     "the header Authorization cannot be read; write Authorization: Bearer shoal_...": (

@@ -1,4 +1,4 @@
-"""The OpenAPI document: FastAPI's, with the ways to say who asks, and an example for each body.
+"""The OpenAPI document: FastAPI's, with the ways to log in, and an example for each body.
 
 docs/reference/openapi.json is a copy of it, from which clients are generated; tests/api/test_openapi.py compares and
 writes it.

@@ -36,7 +36,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"content": PROBLEM, "description": text}
     for status, text in {
         400: "the request cannot be read",
-        401: "it is not known who asks",
+        401: "not logged in",
         403: "the right is missing",
         404: "there is no such thing",
         409: "the same request is being handled",

@@ -1,4 +1,4 @@
-"""The calls of a log store, which may hang: each in a thread of its own, and who waits for one stops in time.
+"""The calls of a log store, which may hang: each in a thread of its own, and its caller stops waiting in time.
 
 A thread that hangs cannot be ended. So there are few, and as long as all of them hang a new call fails at once. They
 are daemons: a process never waits for them to end.

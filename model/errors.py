@@ -4,7 +4,7 @@ ShoalError
 ├── Refused       invalid input: record the sentence (error command, exit code 2), continue
 │   ├── InvalidSettings  of this process: it does not start (exit code 78)
 │   ├── NotFound  the named thing does not exist (exit code 5); Hidden: the caller may not see that it does
-│   ├── Forbidden the caller lacks the right (exit code 4); Unauthenticated: it is not known who asks
+│   ├── Forbidden the caller lacks the right (exit code 4); Unauthenticated: no valid login or token
 │   ├── Changed   it was changed since the caller read it; VersionNeeded: the caller did not say what it read
 │   ├── TooMany   asked too often: the same request may succeed later
 │   └── OtherRequest, StillRunning  of its idempotency key: another request has it, or it is being handled
@@ -46,7 +46,7 @@ class Forbidden(Refused):
 
 
 class Unauthenticated(Forbidden):
-    """It is not known who asks: log in, or give a token."""
+    """The request has no valid login or token."""
 
 
 class Changed(Refused):

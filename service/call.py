@@ -1,4 +1,4 @@
-"""One call of an operation: who asks, what it works on, and the only way for it to change something.
+"""One call of an operation: its caller, what it works on, and the only way for it to change something.
 
 A change is one transaction, and it contains the audit row that tells of it. With an idempotency key it also contains
 the answer, so that the same request has the same effect however often it comes.
@@ -170,7 +170,7 @@ class Call:
 
     Args:
         backend: what it works on.
-        caller: who asks.
+        caller: the account or token that calls.
         operation: what is asked.
         if_match: the version that the caller has seen of what is to change; None = not said, `*` = any.
         replay: None: the request is new, however often it comes.

@@ -41,7 +41,7 @@ class Kind:
         return f"{DOCUMENTATION}#{self.code.lower()}"
 
 
-UNAUTHENTICATED = Kind("SH-1001", HTTPStatus.UNAUTHORIZED, "It is not known who asks")
+UNAUTHENTICATED = Kind("SH-1001", HTTPStatus.UNAUTHORIZED, "Not logged in")
 FORBIDDEN = Kind("SH-1002", HTTPStatus.FORBIDDEN, "The right is missing")
 NOT_FOUND = Kind("SH-1003", HTTPStatus.NOT_FOUND, "There is no such thing")
 CHANGED = Kind("SH-1004", HTTPStatus.PRECONDITION_FAILED, "It was changed meanwhile")

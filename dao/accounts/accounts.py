@@ -57,7 +57,7 @@ _LINK = Sql("""
 
 
 async def none_yet(connection: AsyncConnection) -> bool:
-    """Whether there is no account; until the transaction ends, nobody else who asks gets an answer."""
+    """Whether there is no account; until the transaction ends, other transactions wait for the answer."""
     await connection.execute(_ONE_AT_A_TIME)
     return bool((await connection.execute(_NONE_YET)).scalar_one())
 
@@ -133,7 +133,7 @@ async def change(
 
 
 async def of_identity(connection: AsyncConnection, issuer: str, subject: str) -> AccountId | None:
-    """The account of an identity; until the transaction ends, nobody else who asks for it gets an answer."""
+    """The account of an identity; until the transaction ends, other transactions wait for it."""
     await connection.execute(_ONE_LOGIN, {"subject": subject})
     found = (await connection.execute(_OF_IDENTITY, {"issuer": issuer, "subject": subject})).scalar()
     return None if found is None else AccountId(found)

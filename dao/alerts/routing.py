@@ -12,7 +12,7 @@ from dao.postgres.sql import Sql
 
 _TRY_LOCK = Sql("SELECT pg_try_advisory_xact_lock(hashtextextended('shoal alerts ' || current_schema(), 0))")
 # A test names its channel, and no silence and no switch keeps it from there. A group that the project may not use gets
-# nothing, whoever named it: a refused command, or a rule of before the limit. What names none is for the default group.
+# nothing, even if a refused command or a rule of before the limit named it. What names none is for the default group.
 _EXPAND = Sql("""
     WITH fresh AS (
         SELECT id, created_at, kind, project, workflow, alert_group, facts ->> 'channel' AS channel

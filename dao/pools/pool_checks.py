@@ -142,8 +142,8 @@ async def give_back(connection: FencedTransaction, running: Sequence[tuple[int, 
 
 
 async def record(connection: FencedTransaction, checked: Sequence[Checked], worker: Epoch) -> list[Checked]:
-    """Write what came of checks, and wake who waits for these pools. What has changed since is left as it is. Returns
-    those of resources whose rows somebody has locked: nothing is written of them."""
+    """Write what came of checks, and wake the tasks that wait for these pools. What has changed since is left as it is.
+    Returns those of resources whose rows somebody has locked: nothing is written of them."""
     values = {
         "ids": [each.id for each in checked],
         "since": [each.since for each in checked],

@@ -36,7 +36,7 @@ _JOIN = Sql("""
 
 
 # Rows `l` that are not the place of an attempt that waits.
-# The attempt is held, so that nobody queues or claims it meanwhile; who waits for a lock of it comes later.
+# The attempt is held, so that nobody queues or claims it meanwhile; a transaction that waits for its lock comes later.
 @statement("""
     WITH left_over AS (
         SELECT l.* FROM pool_line l

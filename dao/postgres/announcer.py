@@ -33,8 +33,8 @@ class Announcer:
 
     EVERY_S = 0.2
     LATE_S = 5.0
-    """Changes that could not be announced for so long are announced as `EVERYTHING`: who watches has read other rows
-    since, and reads of an attempt only what is recent (`RECENT_S` in `dao/runs/live.py`)."""
+    """Changes that could not be announced for so long are announced as `EVERYTHING`: watchers have read other rows
+    since, and read of an attempt only what is recent (`RECENT_S` in `dao/runs/live.py`)."""
     DOUBT_S = 8.0
     """A COMMIT whose answer was lost has ended by then: the server ends each statement before (`STATEMENT_S_MAX`)."""
     CLOSE_S_MAX = 1.0

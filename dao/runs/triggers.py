@@ -55,7 +55,7 @@ _AFTER_RUNS = Sql("""
     ORDER BY i.id, starts.code
 """)
 # Attempts beyond the places that a command has for their number are counted as the last of these. What waits for all of
-# several datasets has a row with what it has heard of: whoever updates one of them waits for who updates another, so
+# several datasets has a row with what it has heard of: transactions that update two of them wait for each other, so
 # that one of the two sees that nothing is missing. A row that misses nothing has started its workflow, and begins anew.
 _AFTER_UPDATES = Sql("""
     WITH told AS (

@@ -3,7 +3,7 @@
 Between its begin and its end such an attempt is a row, for which nobody asks anything: its timeout is among the times
 of the poll that every master makes. Whatever ends it locks its row first, and goes on only if the attempt still waits:
 so one of two answers, an answer or the timeout, an answer or a halt of the run. With the end it writes the event for
-the owner of the run, whoever that is by then (`dao/tasks/task_events.py`).
+the owner of the run at that time (`dao/tasks/task_events.py`).
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class OwnPassword(Asked):
 
 @operation("GET", "/me", Right.VIEW_CLUSTER, "users", of_account=True)
 async def get_me(call: Call) -> Me:
-    """Show who asks, and what it may do."""
+    """Show the caller's account, and what it may do."""
     call.permit_known()
     caller = call.caller
     return Me.showing(

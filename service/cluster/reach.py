@@ -1,4 +1,4 @@
-"""Where the API may connect on behalf of somebody who asks it over the network.
+"""Where the API may connect on behalf of a client on the network.
 
 An API stands inside a network that its users may not reach. Told to test a data source, it would tell them which hosts
 and ports are there, and what answers. So it connects to public addresses only, and to those that `api.reach` allows by

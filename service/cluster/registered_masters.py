@@ -32,7 +32,7 @@ class Registered:
 
 
 class RegisteredMasters:
-    """Reads the registry; an answer serves everybody who asks within a second.
+    """Reads the registry; an answer serves all requests of one second.
 
     Args:
         database: that of the cluster, which has its registry on record.

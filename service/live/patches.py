@@ -18,7 +18,7 @@ class _Patch(Answer):
 
 class RunPatch(_Patch, ChangedRun):
     """A run now. `project` and `workflow` are None if its definition was deleted. `parent` is one of the same
-    project: who watches may not see another."""
+    project: the viewer may not see another."""
 
     id: WrittenId
     workflow_code: WrittenId

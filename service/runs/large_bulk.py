@@ -38,7 +38,7 @@ async def begin(
 
     Args:
         connection: the transaction in which it is inserted.
-        caller: who asks.
+        caller: the account or token that calls.
         action: what is done with each run.
         wanted: which runs are meant.
         first: the id of the first one.

@@ -40,7 +40,7 @@ class _Owners:
 
 
 class SlotOwners:
-    """Reads the living masters; what was read serves everybody who asks within half a second.
+    """Reads the living masters; an answer serves all requests of half a second.
 
     A read that failed serves only those who waited for it: when the database is back, so are the places.
 

@@ -51,7 +51,7 @@ async def test_a_problem_is_said_in_chinese_and_its_code_stays_the_same(database
     assert (whole.json()["code"], whole.json()["title"]) == ("SH-1001", "无法确认请求者的身份")
     assert whole.json()["detail"].startswith("请说明请求者")
     assert (whole.headers["Content-Language"], whole.headers["Vary"]) == ("zh", "Accept-Language")
-    assert (english.json()["title"], english.headers["Content-Language"]) == ("It is not known who asks", "en")
+    assert (english.json()["title"], english.headers["Content-Language"]) == ("Not logged in", "en")
     assert english.headers["Vary"] == "Accept-Language"
     assert (half.json()["title"], half.json()["detail"].split(";")[0]) == ("不存在", "there is no saved view 77")
     assert half.headers["Content-Language"] == "zh, en"
