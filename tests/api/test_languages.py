@@ -81,7 +81,7 @@ def _template(text: ast.expr) -> str:
 def _said() -> str:
     """All texts of what answers requests, with {} for what they name."""
     return "\n".join(
-        _template(node)
+        re.sub(r"\{\w+\}", "{}", _template(node))  # those of `missing` are templates themselves
         for part in ("api", "service", "dao", "model", "importers")
         for path in (ROOT / part).rglob("*.py")
         if path != ROOT / "api" / "chinese.py"
