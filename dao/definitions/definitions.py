@@ -114,10 +114,14 @@ _PAGE = Sql("""
                WHERE v.workflow_code = d.code AND v.version = d.version))
     ORDER BY d.code LIMIT :limit
 """)
-# The row lock serializes two saves of one name.
+# The row lock serializes two saves of one name. Codes that people gave by SQL are passed over.
 _LOCK_HEAD = Sql("""
     INSERT INTO workflow_definition (code, project, name, version, release_state)
-    VALUES (coalesce(CAST(:code AS bigint), nextval(pg_get_serial_sequence('workflow_definition', 'code'))),
+    VALUES (coalesce(CAST(:code AS bigint),
+                     (SELECT next.code
+                      FROM (SELECT nextval(pg_get_serial_sequence('workflow_definition', 'code')) AS code
+                            FROM generate_series(1, 10000)) AS next
+                      WHERE NOT EXISTS (SELECT FROM workflow_definition d WHERE d.code = next.code) LIMIT 1)),
             :project, :name, 1, :release_state)
     ON CONFLICT (project, name) DO UPDATE SET updated_at = clock_timestamp()
     RETURNING code, version

@@ -54,6 +54,16 @@ async def test_a_name_is_looked_for_in_its_project(scene: Scene) -> None:
         assert (await definitions.find(connection, str(code))).code == code
 
 
+async def test_a_code_that_somebody_gave_by_sql_is_passed_over(scene: Scene) -> None:
+    first = await save(scene, "first")
+    await scene.sql(
+        f"INSERT INTO workflow_definition (code, name) SELECT {first} + n, n::text FROM generate_series(1, 3) AS n "
+        "RETURNING code"
+    )
+    assert await save(scene, "second") == first + 4
+    assert await save(scene, "first") == first
+
+
 async def test_a_page_of_definitions_is_read_by_the_key_however_many_there_are(scene: Scene) -> None:
     await scene.sql("""
         INSERT INTO workflow_definition (code, project, name)

@@ -49,9 +49,10 @@ class Engine:
         return code
 
     def next_code(self) -> int:
-        """A workflow code that nobody has."""
-        query = """SELECT 1 + greatest(1000, (SELECT max(code) FROM workflow_definition),
-                                       (SELECT max(workflow_code) FROM workflow_version))"""
+        """A workflow code that nobody has, below those that saved workflows get."""
+        query = """SELECT 1 + greatest(1000, (SELECT max(code) FROM workflow_definition WHERE code < 100000),
+                                       (SELECT max(workflow_code) FROM workflow_version
+                                        WHERE workflow_code < 100000))"""
         return int(self.cluster.one(query))
 
     def revise(self, workflow: int, *tasks: dict[str, Any], **fields: Any) -> int:
