@@ -25,7 +25,13 @@ from worker.launcher.client import Launcher
 from worker.tasks.python import PythonTask
 
 UV = Path(sys.executable).with_name("uv")
-HELD = "import time, fish; print('begun', flush=True); time.sleep(3); import fish.more"
+HELD = """
+import os, time, fish
+print("begun", flush=True)
+while not os.path.exists({until!r}):
+    time.sleep(0.02)
+import fish.more
+"""
 
 
 @pytest.fixture
@@ -97,12 +103,14 @@ async def test_what_cannot_be_installed_is_said_and_tried_again(worker: Errands,
 
 async def test_the_least_recently_used_are_removed_but_none_in_use(worker: Errands, folder: Path) -> None:
     worker.settings["environments_max"] = 1
-    held = asyncio.create_task(worker.run(task(folder, HELD)))
+    until = folder / "until"
+    held = asyncio.create_task(worker.run(task(folder, HELD.format(until=str(until)))))
     while "begun" not in worker.log:
         await asyncio.sleep(0.05)
     for fish, count in (("2", 2), ("3", 2)):
         end = await worker.run(task(folder, "import fish", fish, id=TaskInstanceId(6)))
         assert (end.state, len(environments(worker))) == (TaskState.SUCCESS, count), end.reason
+    until.touch()
     assert (await held).state is TaskState.SUCCESS
     assert (await worker.run(task(folder, "import fish", "2"))).state is TaskState.SUCCESS
     assert len(environments(worker)) == 1
