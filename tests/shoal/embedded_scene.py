@@ -63,6 +63,15 @@ def processes_in(folder: Path) -> list[psutil.Process]:
     return [server, *server.children(recursive=True)] if server else []
 
 
+def users_of(processes: list[psutil.Process]) -> set[int]:
+    """Their users; one that has ended meanwhile, such as that of an autovacuum, has none."""
+    found = set()
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            found.add(process.uids().effective)
+    return found
+
+
 def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
     """Those that did not end; one that nobody has waited for yet has ended."""
     found = []

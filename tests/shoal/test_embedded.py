@@ -43,6 +43,7 @@ from tests.shoal.embedded_scene import (
     processes_in,
     start_owner,
     tell,
+    users_of,
 )
 
 
@@ -145,9 +146,7 @@ async def test_no_folder_around_it_changes_its_permissions(tmp_path: Path) -> No
     before = modes(watched)
     async with EmbeddedPostgres(given) as server:
         assert ask(server.url, "SELECT 1") == 1
-        assert {process.uids().effective for process in processes_in(given)} == {
-            account.SERVER_UID if os.geteuid() == 0 else os.geteuid()
-        }
+        assert users_of(processes_in(given)) == {account.SERVER_UID if os.geteuid() == 0 else os.geteuid()}
     assert modes(watched) == before
 
 
