@@ -98,7 +98,7 @@ async def test_what_is_given_back_while_the_others_are_closed_is_closed_too(scen
                 await asyncio.sleep(0)
             await pool.close()
             await using
-            await eventually(lambda: scene.sql(OURS), until=[0])
+            await eventually(lambda: scene.sql(OURS), until=[0], within_s=30)
     finally:
         gc.enable()
 

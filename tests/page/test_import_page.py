@@ -84,6 +84,7 @@ def test_a_workflow_moves_to_another_project_with_its_star_and_its_runs(
     running.shoal("run", "mover", "--wait")
     page = open_page("/workflows?q=mover")
     page.get_by_role("button", name="Watch mover").click()
+    expect(page.get_by_role("button", name="Watch mover")).to_have_attribute("aria-pressed", "true")
     page.goto(f"{running.url}/workflows/default/mover?tab=settings")
     page.get_by_role("button", name="Move…").click()
     dialog = page.get_by_role("dialog")
@@ -100,7 +101,9 @@ def test_a_workflow_moves_to_another_project_with_its_star_and_its_runs(
     page.goto(f"{running.url}/workflows/harbour/mover?tab=runs")
     expect(page.get_by_role("row").filter(has_text="Succeeded")).to_have_count(1)
     page.goto(f"{running.url}/")
-    page.locator(".lately").first.get_by_role("link", name="mover").click()
+    watched = page.locator(".lately").first.get_by_role("link", name="mover")
+    expect(watched).to_have_attribute("href", re.compile("/workflows/harbour/mover"))  # once its runs are read
+    watched.click()
     page.wait_for_url(f"{running.url}/workflows/harbour/mover*")
 
 
