@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 from dao.definitions import schedules
 from dao.postgres.pool import AsyncConnection
@@ -46,9 +47,5 @@ def _schedule(rows: Sequence[ScheduleRow]) -> ScheduleRow | None:
 def _fire_times(schedule: ScheduleRow | None) -> FireTimes | None:
     if schedule is None:
         return None
-    cron, calendar = Cron.parse(schedule.crontab), zone(schedule.time_zone)
-
-    def between(begin: datetime, end: datetime) -> list[datetime]:
-        return list(cron.between(begin, end, calendar))
-
-    return between
+    # Lazily: a rule that fires each second has more times in a year than a master can list while others wait for it.
+    return partial(Cron.parse(schedule.crontab).between, zone=zone(schedule.time_zone))

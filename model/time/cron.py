@@ -106,11 +106,13 @@ class Cron:
         while begin is not None:
             offset = _offset(begin, zone)
             wall_begin = begin.replace(tzinfo=None) + offset
-            jump = None
+            jump, searched_until = None, begin
             for wall in _wall_times(self._fields, wall_begin - _SECOND):
                 fire = (wall - offset).replace(tzinfo=UTC)
-                jump = _jump(begin, fire, zone)
-                if jump is not None:
+                if fire > searched_until:  # a day ahead: a search for each fire costs more than the fire
+                    searched_until = max(fire, begin + _DAY)
+                    jump = _jump(begin, searched_until, zone)
+                if jump is not None and jump <= fire:
                     break
                 yield fire
                 begin = fire

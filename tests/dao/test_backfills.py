@@ -6,9 +6,14 @@ from datetime import UTC, datetime
 
 import pytest
 
+from dao.definitions import schedules
+from dao.definitions.backfill_dates import dates_of
 from dao.run_lists import run_listings as listings
 from dao.runs import backfills
+from model.errors import Refused
 from model.ids import CommandId, WorkflowCode
+from model.runs.backfill import BackfillSpec
+from model.time.schedules import ScheduleSpec
 from tests.dao.scene import Scene
 
 DATES = [datetime(2026, 1, day, tzinfo=UTC) for day in range(1, 7)]
@@ -88,3 +93,11 @@ async def test_many_chains_of_others_hide_none_of_a_workflow(scene: Scene) -> No
             assert [each.id for each in found] == [1]
         newest = await backfills.refused_chains(connection, None, None, 2)
     assert [(each.id, each.workflow) for each in newest] == [(1001, "theirs"), (1000, "theirs")]
+
+
+@pytest.mark.timeout(30)
+async def test_a_rule_that_fires_each_second_for_centuries_is_refused_without_being_listed(scene: Scene) -> None:
+    async with scene.writing() as connection:
+        await schedules.insert(connection, CODE, ScheduleSpec("* * * * * ?"), online=True)
+        with pytest.raises(Refused, match="more than 10000 times"):
+            await dates_of(connection, CODE, "UTC", BackfillSpec("1900-01-01", "8999-12-31"))
