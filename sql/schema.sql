@@ -350,7 +350,7 @@ CREATE INDEX node_alive ON node (kind, address) WHERE state IN ('ALIVE', 'LEAVIN
 CREATE INDEX node_ended ON node (ended_at) WHERE state IN ('LEFT', 'FENCED');
 
 CREATE TABLE node_beat (
-    node_id   bigint PRIMARY KEY,
+    node_id   bigint PRIMARY KEY REFERENCES node ON DELETE CASCADE,
     beat_no   bigint NOT NULL DEFAULT 0,
     heartbeat text NOT NULL DEFAULT '{}',
     beaten_at timestamptz NOT NULL DEFAULT clock_timestamp()

@@ -51,8 +51,6 @@ async def work_left(connection: AsyncConnection) -> WorkLeft:
           AND (SELECT 1 FROM task_instance t
                WHERE t.worker_id = n.id AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION') LIMIT 1) IS NULL
         ORDER BY n.ended_at LIMIT :limit FOR UPDATE OF n SKIP LOCKED
-    ), beats AS (
-        DELETE FROM node_beat WHERE node_id = ANY(ARRAY(SELECT id FROM old))
     )
     DELETE FROM node WHERE id = ANY(ARRAY(SELECT id FROM old))
 """)

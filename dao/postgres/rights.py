@@ -24,7 +24,7 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
     "master": {
         **_EVERY_NODE,
         "node": "SELECT INSERT UPDATE DELETE",
-        "node_beat": "SELECT INSERT UPDATE DELETE",
+        "node_beat": "SELECT INSERT UPDATE",
         "command": "SELECT INSERT UPDATE DELETE",
         "command_history": "SELECT INSERT DELETE",
         "error_command": "SELECT INSERT UPDATE DELETE",
