@@ -17,9 +17,10 @@ _RUNS_TEXT = re.compile(
     r"\b(exec|execfile|__import__|__builtins__|builtins|import_module|runpy|getattr|setattr|attrgetter|methodcaller|"
     r"pickle|marshal|ctypes|popen\w*|getoutput|getstatusoutput|create_subprocess_shell|exec_command|"
     r"timeit|cProfile|pdb|bdb|pydoc|webbrowser|imaplib|dictConfig|__dict__|__globals__|__getattribute__)\b|\beval\b(?!\(\s*\))|"
-    r"\b(globals|locals|vars)\s*\(|\.system\b|\bsystem\s*\(|\bimport\b[^\n]*\b(system|code|trace|profile)\b|"
+    r"\b(globals|locals|vars)\s*\(|\.system\b|\bsystem\s*\(|"
     r"\bshell\s*=|['\"]shell['\"]|"
-    r"\bfrom code\b|(?<![.\w])compile\s*\("
+    r"\bfrom code\b|(?<![.\w])compile\s*\(|^(?>[^\n]*?\bimport\b)[^\n]*\b(system|code|trace|profile)\b",
+    re.MULTILINE,
 )
 _RUNS_ARGUMENT = re.compile(
     r"['\"/ ](ba|da|z|k)?sh['\" ]|['\" ]-\w*[ceIF]['\" =]|"
@@ -34,12 +35,12 @@ _STARTS_PROGRAMS = re.compile(
 )
 _IS_COMMAND = re.compile(
     r"\b(run|call|check_call|check_output|Popen|spawn\w*|posix_spawnp?|exec[lv]\w*|create_subprocess_exec)\s*\([\s\[(]*['\"]?\0|"
-    r"\bshlex\.split\(\s*['\"]?\0|=\s*\[\s*['\"]?\0|\b(exec[lv]|spawn[lv]|posix_spawn)\w*\([^)\n]*\0"
+    r"\bshlex\.split\(\s*['\"]?\0|=\s*\[\s*['\"]?\0|\b(exec[lv]|spawn[lv]|posix_spawn)\w*\(([^)\n]{0,500}\0|[^)\n]{501})"
 )
+_IMPORTS = re.compile(r"^[ \t]*import [\w, .]*$", re.MULTILINE)
 _HARMLESS = re.compile(
-    r"^\s*import [\w, .]*\bos\b[\w, .]*$|\bos\.(environ|path|getenv|getcwd|chdir|listdir|scandir|walk|mkdir|makedirs|"
-    r"remove|unlink|rmdir|removedirs|rename|replace|stat|access|utime|getpid|cpu_count|urandom|fspath|sep|linesep|name)\b",
-    re.MULTILINE,
+    r"\bos\.(environ|path|getenv|getcwd|chdir|listdir|scandir|walk|mkdir|makedirs|"
+    r"remove|unlink|rmdir|removedirs|rename|replace|stat|access|utime|getpid|cpu_count|urandom|fspath|sep|linesep|name)\b"
 )
 _FORMATS = re.compile(r"\bformat(_map)?\b")
 
@@ -50,8 +51,9 @@ def need_of_python(text: str) -> tuple[Need, str]:
     In doubt it is less: a word of a comment counts as one of the code.
     """
     if found := _RUNS_TEXT.search(text):
-        return Need.NUMBER, f"the script can run text as code ({found[0]})"
-    if found := _STARTS_PROGRAMS.search(_HARMLESS.sub("", text)):
+        return Need.NUMBER, f"the script can run text as code ({found[0][:50].strip()})"
+    without_os = _IMPORTS.sub(lambda line: re.sub(r"\bos\b", "", line[0]), _HARMLESS.sub("", text))
+    if found := _STARTS_PROGRAMS.search(without_os):
         if _IS_COMMAND.search(text):
             return Need.NUMBER, "it stands in the place of a command"
         if runs := _RUNS_ARGUMENT.search(text):

@@ -71,6 +71,7 @@ PYTHON_PLACES = [
     "match @:\n    case _: pass",
     "subprocess.run(@)",
     "subprocess.run([@])",
+    "import os, subprocess as sp\nsp.run(['bash', '-c', 'echo @'])",
     "subprocess.run('@'.split())",
     "subprocess.run(['nice', @])",
     "subprocess.run(['env', '@'])",
