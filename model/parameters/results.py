@@ -25,6 +25,8 @@ SHORT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BUILT_IN = "system."
 _QUOTED_TASK = re.compile(r"tasks\[(?:\"([^\"]*)\"|'([^']*)')\](?:\.(.+))?", re.DOTALL)
 _HEAD = re.compile(r"[A-Za-z0-9_.]+")
+_STEPS_MAX = 1_000
+"""A text with more steps names nothing: each of its beginnings would be looked up."""
 _STEP = re.compile(r"\.([A-Za-z0-9_]+)|\[(-?[0-9]+)\]|\[\"([^\"]*)\"\]|\['([^']*)'\]")
 _BASH_ELEMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[^\]]*\]")
 
@@ -70,7 +72,7 @@ def _in_quotes(text: str) -> str:
 def bases(name: str) -> Iterator[tuple[str, JsonPath]]:
     """The names of values that a text may begin with, and the steps from there, the longest name first."""
     head = _HEAD.match(name)
-    if head is None:
+    if head is None or head[0].count(".") > _STEPS_MAX:
         return
     steps = tuple(_steps(name[head.end() :]))
     base = head[0]

@@ -28,6 +28,7 @@ _BEFORE_A_COMMAND = _words(
 )
 _BEFORE_IT = re.compile(r"-|[0-9.]+[smhd]?$|\w+=")
 _WORDS_MAX = 200
+_TOO_MANY = (Need.NUMBER, "its command has too many words to be read")
 _CONTAINERS = _words("docker podman kubectl")
 _RUNS = _words(
     "eval . source trap alias bind complete compgen enable hash coproc su sg pkexec parallel ssh rsh watch at batch "
@@ -58,8 +59,7 @@ _RUNS_TEXT = (
     r"system|popen|exec|eval|getline|`|(?<!\|)\|(?!\|)|\bqx\b|subprocess|child_process|spawn|shell|import_module|"
     r"__\w+__|pickle"
 )
-_OWN_SCRIPT = re.compile(r"[^\0]*/[^\0]*\.(sh|bash|py|pl|rb|R|js)|\./[^\0]+")
-"""Programs of the author's: what they do with their arguments is known to him."""
+_OWN_SCRIPTS = (".sh", ".bash", ".py", ".pl", ".rb", ".R", ".js")
 _FIRST_IS_CODE = re.compile(r"[gmn]?awk|g?sed|jq|mysql|mariadb|sqlite3|duckdb|redis-cli")
 
 
@@ -94,7 +94,7 @@ def need_of_command(words: Sequence[str], *, within: bool = False) -> tuple[Need
         return _printf(rest)
     if name in _TAKES_TEXT and not any(re.match("-[vR]$|--compress", word) for word in rest):
         return Need.TEXT, ""
-    if _OWN_SCRIPT.fullmatch(words[0]):
+    if _is_own_script(words[0]):
         return Need.TEXT, ""
     return _tool(name, rest)
 
@@ -163,7 +163,7 @@ def _wrapped(name: str, rest: Sequence[str], *, within: bool) -> tuple[Need, str
 def _any_command(words: Sequence[str]) -> list[tuple[Need, str]]:
     """What each of the words needs, if it is a command and the rest its arguments."""
     if len(words) > _WORDS_MAX:
-        return [(Need.NUMBER, "its command has too many words to be read")]
+        return [_TOO_MANY]
     return [
         need_of_command(words[place:], within=True) for place, word in enumerate(words) if word and "\0" not in word
     ] or [(Need.TEXT, "")]
@@ -176,17 +176,19 @@ def _find(rest: Sequence[str]) -> tuple[Need, str]:
     command = rest[begin + 1 :]
     if not command or "\0" in "".join(command):
         return Need.NUMBER, "find may run it"
+    if len(command) > _WORDS_MAX:
+        return _TOO_MANY
     return max(_program("find"), need_of_command(command))
 
 
 def _tool(name: str, rest: Sequence[str]) -> tuple[Need, str]:
     """Another program. Some run the value of an option."""
     options = _RUNS_VALUE.get(name, "--(.*-)?(exec|execute|command|cmd|program|rsh|hook|shell|eval)")
+    if name == "git" and rest and rest[0] in ("config", "-c") and "\0" in "".join(rest):
+        return Need.NUMBER, "git may run it"
     for place, word in enumerate(rest):
         if re.fullmatch(f"({options})(=.*)?", word, re.DOTALL) and "\0" in "".join(rest[place : place + 2]):
             return Need.NUMBER, f"{name} may run it"
-        if name == "git" and rest[0] in ("config", "-c") and "\0" in "".join(rest):
-            return Need.NUMBER, "git may run it"
     return _program(name)
 
 
@@ -250,6 +252,12 @@ def _after_host(words: Sequence[str]) -> Sequence[str]:
 
 def _program(name: str) -> tuple[Need, str]:
     return Need.PLAIN, f"what {name[:50]} does with it is not known"
+
+
+def _is_own_script(word: str) -> bool:
+    """Whether a program is the author's, who knows what it does with its arguments."""
+    is_named = word.endswith(_OWN_SCRIPTS) and "/" in word
+    return "\0" not in word and (is_named or (word.startswith("./") and len(word) > len("./")))
 
 
 def _is_file(rest: Sequence[str]) -> bool:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from functools import cached_property
 
 from model.parameters.foreign_values import Need
 from model.scripts.shell_commands import DECIDES
 from model.scripts.shell_script import Script
+
+_MAY_BE_SET = re.compile(r"(?<![$\w])(?<!\$\{)(\w+)|\$\{(\w+)(?!\w)[^}]")
 
 
 class ScriptNeeds:
@@ -16,7 +20,7 @@ class ScriptNeeds:
         self.script = Script(text, has_keys=re.search(r"\s-[A-Za-z]*A", text) is not None)
         self._text = text
         self._at = 0
-        self._fixed: list[str] = []
+        self._fixed: Counter[str] = Counter()
         self._deciding: set[str] = set()
         self._made: set[str] = set()
         self._ran: set[str] = set()
@@ -40,5 +44,9 @@ class ScriptNeeds:
         """Whether no value can be part of a variable."""
         if re.fullmatch(f"{DECIDES}|PWD|USER", name):
             return True  # its own assignments are looked at
-        places = re.findall(rf"(?<![$\w])(?<!\$\{{){name}\b|\$\{{{name}[^}}]", self._text)
-        return 0 < len(places) == self._fixed.count(name)
+        return 0 < self._named[name] == self._fixed[name]
+
+    @cached_property
+    def _named(self) -> Counter[str]:
+        """How often each name stands where a variable may be set: not as `$name` or `${name}`."""
+        return Counter(plain or changed for plain, changed in _MAY_BE_SET.findall(self._text))

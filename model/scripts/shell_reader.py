@@ -116,7 +116,7 @@ class _Reader(ScriptNeeds):
             else:
                 words.append(self._word(words))
                 last = words[-1].text
-                if last in ("case", "[[") and all(each.text in BEFORE for each in words[:-1]):
+                if last in ("case", "[[") and words[-1].opens:
                     words = words[-1:]
                 elif words[0].text == "case" and last == "in" and len(words) > 2:
                     words, cases, is_pattern = [], cases + 1, True
@@ -138,17 +138,21 @@ class _Reader(ScriptNeeds):
     def _command(self, words: list[Word]) -> None:
         if words and words[0].text == "function":
             words = words[2:]
-        while words and words[0].text in BEFORE:
-            words = words[2 if words[0].text == "time" and words[1:] and words[1].text == "-p" else 1 :]
+        at = 0
+        while at < len(words) and words[at].text in BEFORE:
+            at += 2 if words[at].text == "time" and words[at + 1 : at + 2] and words[at + 1].text == "-p" else 1
+        words = words[at:]
         if words and words[0].text in ("for", "select"):
             for place in (place for word in words[2:] for place in word.places if place.form is Form.WORD):
                 place.form = Form.SPLIT
             if words[1:] and (words[1].literal is None or re.fullmatch(DECIDES, words[1].text)):
                 self.need(Need.NUMBER, "a variable there decides what is run, or has a name that is known only then")
             return
-        while words and (assigned := shell_text.ASSIGNMENT.match(words[0].text)):
-            self._assigned(assigned[1], words[0])
-            words = words[1:]
+        at = 0
+        while at < len(words) and (assigned := shell_text.ASSIGNMENT.match(words[at].text)):
+            self._assigned(assigned[1], words[at])
+            at += 1
+        words = words[at:]
         if not words or words[0].text == "case":
             return
         for word in words[1:] if words[0].text in DECLARES else ():
@@ -165,7 +169,7 @@ class _Reader(ScriptNeeds):
 
     def _assigned(self, name: str, word: Word) -> None:
         if word.literal is not None:
-            self._fixed.append(name)
+            self._fixed[name] += 1
         elif re.fullmatch(DECIDES, name):
             parts = shell_text.SIMPLE.sub("", self._text[word.start : word.stop])
             if word.places or "$" in parts or "`" in parts:
@@ -226,8 +230,12 @@ class _Reader(ScriptNeeds):
 
     def _word(self, before: Sequence[Word] = ()) -> Word:
         first = before[0].text if before else ""
-        is_first = all(each.text in BEFORE or shell_text.ASSIGNMENT.match(each.text) for each in before)
-        word = Word(self._at, is_first or first in DECLARES, first in ("case", "[["))
+        word = Word(self._at, is_whole=first in ("case", "[["))
+        if before:
+            last = before[-1]
+            word.opens = last.opens and last.text in BEFORE
+            word.leads = last.leads and (last.text in BEFORE or shell_text.ASSIGNMENT.match(last.text) is not None)
+        word.assigns = word.leads or first in DECLARES
         while self._at < self._stop:
             if self._ahead("<(", ">("):
                 self._at += 1

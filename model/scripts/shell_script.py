@@ -62,14 +62,22 @@ class Word:
     assigns: bool = False
     is_whole: bool = False
     """Whether bash splits nothing in it."""
+    opens: bool = True
+    """Whether all words before it are of `BEFORE`."""
+    leads: bool = True
+    """The same, or assignments."""
     text: str = ""
     stop: int = 0
     places: list[Place] = field(default_factory=list)
 
     def add(self, text: str) -> None:
-        """Append a part; of a long word the end is left out, so it is not known."""
+        """Append a part; of a long word the end is left out, so it is not known. NUL follows no other NUL."""
+        if text == "\0" and self.text.endswith("\0"):
+            return
         if len(self.text) < WORD_MAX:
-            self.text += text
+            self.text += text[:WORD_MAX]
+            if len(text) > WORD_MAX:
+                self.text += "\0"
         elif not self.text.endswith("\0"):
             self.text += "\0"
 
@@ -81,7 +89,9 @@ class Word:
 
 def begins_arithmetic(words: Sequence[Word]) -> bool:
     """Whether `((` after these words of a command begins arithmetic."""
-    return all(each.text in BEFORE or each.text == "for" for each in words) or words[0].text == "function"
+    if not words or words[0].text == "function":
+        return True
+    return words[-1].opens and (words[-1].text in BEFORE or words[-1].text == "for")
 
 
 def mark_compared(words: Sequence[Word]) -> None:
@@ -157,8 +167,8 @@ class NamedScript:
     def check(self, name: str, value: str, type_: ParameterType | None) -> None:
         """Raises `Refused` for a value that bash, or a program that it starts, could take for more than text."""
         script, places = self.script, self.places.get(name, ())
+        is_key = script.has_keys and re.fullmatch(r"\w+", value)
         for place in places:
-            is_key = script.has_keys and re.fullmatch(r"\w+", value)
             if place.evaluated and not is_key and not WHOLE_NUMBER.fullmatch(value):
                 raise Refused(
                     f'script, line {script.line_of(place.at)}: the value of "{name}" is no whole number, and bash '
