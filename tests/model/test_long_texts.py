@@ -25,7 +25,7 @@ def long(part: str) -> str:
     [
         ("/", Need.NUMBER), ("*/1,", Need.NUMBER), ("if ", Need.TEXT), ("time ", Need.TEXT), ("a=1 ", Need.TEXT),
         ("PATH=$a ", Need.NUMBER), ("[[ ", Need.TEXT), ("${a}", Need.NUMBER), ("a${b}", Need.NUMBER),
-        ("find -exec ", Need.NUMBER), ("if ((1)) ", Need.PLAIN),
+        ("find -exec ", Need.NUMBER), ("if ((1)) ", Need.PLAIN), ("$$", Need.NUMBER),
     ],
 )  # fmt: skip
 def test_a_bash_script(part: str, need: Need) -> None:
