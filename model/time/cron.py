@@ -55,6 +55,11 @@ class Cron:
         """What it means, however it is written: `@daily` and `0 0 0 * * ?` are one rule."""
         return (self._fields.sim, self._fields.day, self._fields.years)
 
+    @property
+    def years(self) -> tuple[int, ...]:
+        """The only years in which it fires, ascending; none if it fires in every year."""
+        return self._fields.years or ()
+
     def after(self, moment: datetime, zone: ZoneInfo) -> Iterator[datetime]:
         """Fire times later than `moment`, ascending, computed lazily.
 

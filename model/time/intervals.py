@@ -15,7 +15,7 @@ from itertools import islice, takewhile
 from zoneinfo import ZoneInfo
 
 from model.errors import Refused
-from model.time.cron import Cron
+from model.time.cron import Cron, instant_of
 from model.time.moments import TICK
 from model.time.zones import zone
 
@@ -98,12 +98,19 @@ def is_latest(rule: FireRule, at: datetime, now: datetime) -> bool:
 def _last_before(cron: Cron, calendar: ZoneInfo, moment: datetime, span: timedelta) -> datetime | None:
     """The last fire time earlier than `moment`; None if there was none. `span` is a guess of how long ago it was.
 
-    A rule computes forwards only: the search goes back by twice as much each time.
+    A rule computes forwards only: the search goes back by twice as much each time, from the end of its last year.
     """
+    if cron.years:
+        year = moment.astimezone(calendar).year
+        last = max((each for each in cron.years if each <= year), default=None)
+        if last is None:
+            return None
+        if last < year:
+            moment = instant_of(datetime(last + 1, 1, 1), calendar)  # noqa: DTZ001  # wall-clock time without a zone
     while span <= _SPAN_MAX:
         fires = takewhile(lambda fire: fire < moment, cron.after(moment - span - TICK, calendar))
-        if last := list(islice(fires, _STEPS_MAX)):
-            return last[-1] if len(last) < _STEPS_MAX else _halved(cron, calendar, last[-1], moment)
+        if found := list(islice(fires, _STEPS_MAX)):
+            return found[-1] if len(found) < _STEPS_MAX else _halved(cron, calendar, found[-1], moment)
         span *= 2
     return None
 

@@ -96,6 +96,13 @@ def test_a_rule_of_long_ago_is_searched_by_halves() -> None:
     )
 
 
+def test_a_rule_of_a_year_before_the_longest_silence_of_others_is_found() -> None:
+    assert found("0 0 0 1 1,2 ? 1970", "2090-06-01T00:00+00:00", "UTC") == (
+        "1970-01-01T00:00:00+00:00",
+        "1970-02-01T00:00:00+00:00",
+    )
+
+
 @given(
     rule=st.sampled_from(RULES),
     zone=st.sampled_from(ZONES),
