@@ -1,4 +1,4 @@
-"""The cost of watching: throughput while a hub reads all that changes, relative to that while nobody watches."""
+"""The cost of watching: throughput while a hub reads all changes, relative to that without a watcher."""
 
 from __future__ import annotations
 

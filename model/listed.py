@@ -1,4 +1,4 @@
-"""Settings with several values, which an environment variable or a flag has as one text: `a,b`."""
+"""Settings with several values, which an environment variable or a flag gives as one text: `a,b`."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def _split(given: Any) -> Any:
 
 
 LISTED = (NoDecode, BeforeValidator(_split))
-"""What is said of such a type: `Annotated[tuple[X, ...], *LISTED]`."""
+"""The annotations of such a type: `Annotated[tuple[X, ...], *LISTED]`."""
 Names = Annotated[tuple[str, ...], *LISTED]

@@ -1,4 +1,4 @@
-"""What a worker hears from the database, and what it wakes: claims, checks of pools, kills, drains."""
+"""A worker's listener: which notifications wake claims, checks of pools, kills and drains."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from worker.claims.writer import Writer
 
 
 def ears_of(life: Life, writer: Writer, groups: Sequence[str]) -> Listener:
-    """The ears of one life, which hear of work for these groups."""
+    """The listener of one life, for work of these groups."""
 
     def queued(payload: str) -> None:
         if concerns(payload, groups):

@@ -72,11 +72,11 @@ class Worker:
     """One worker. `run` returns after a graceful stop.
 
     Args:
-        joining: no other living worker may have its name; without one it gets the host's name and the id in its folder.
-            Others reach its logs at its host; without one at what they are served on.
+        joining: no other living worker may have its name, which defaults to the host's name and the id in the folder.
+            Others reach its logs at its host, which defaults to the address of the log server.
         vault: decrypts the data sources and environments that its tasks name.
         traced: whether masters send the spans of attempts: tasks then learn theirs.
-        log_store: where logs are copied when their attempts have ended.
+        log_store: where the logs of ended attempts are copied.
         health: learns when it has joined, and whether it takes work.
     """
 
@@ -273,7 +273,7 @@ class Worker:
         return await in_thread(LeftLogs(self._settings.place / "logs").more)
 
     async def _poll(self, life: Life, writer: Writer, checks: PoolChecks) -> None:
-        """Poll for work and for tasks to kill without a notification; periodically compare what runs with the rows."""
+        """Poll for work and for tasks to kill, without notifications; periodically compare what runs with the rows."""
         compared_s = boottime_s()
         walks, mark = Walks(), MarkOfQueue()
         while True:
@@ -308,7 +308,7 @@ class Worker:
             await asyncio.sleep(self._settings.look_every.total_seconds())
 
     async def _drain(self, life: Life, registry: Registry, writer: Writer) -> None:
-        """Take nothing new, let tasks run that end in time, give the rest to others."""
+        """Take nothing new, let tasks run that end in time, and give the rest to others."""
         life.is_leaving = True
         try:
             await registry.unregister()

@@ -1,4 +1,4 @@
-"""The duty `retention`: deletes what has ended longer ago than its project keeps it, a small part in each step."""
+"""The duty `retention`: deletes what has exceeded its project's retention, a small part in each step."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from model.runs.retention_pace import ATTEMPTS_FIRST, ATTEMPTS_MAX, ATTEMPTS_MIN
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a round has come: which part, after which id, and what was deleted so far.
+    """The progress of a round: the current part, the last id, and the deleted rows so far.
 
     `attempts_max`: how many attempts the next step deletes. Runs up to `alone_to` are deleted one by one, since one of
     them cannot be deleted; `stuck` were quarantined until the next round, the first because of `why`. `left_after`: up
-    to which deleted run all attempts were deleted, as far as possible.
+    to this deleted run, all attempts were deleted, as far as possible.
     """
 
     part: Part
@@ -58,12 +58,11 @@ class Progress:
             return None
 
     def written(self) -> dict[str, Any]:
-        """As JSON."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     @property
     def result(self) -> str:
-        """What was deleted, in words."""
+        """Describe what was deleted."""
         done = (
             f"deleted {self.runs} runs with {self.attempts} attempts, {self.commands} other commands and "
             f"{self.audit} audit rows"
@@ -71,12 +70,12 @@ class Progress:
         return done if not self.stuck else f"{done}; {self.stuck} runs could not be deleted: {self.why}"
 
     def quarantined(self, run: int, why: str | None) -> Progress:
-        """A run that cannot be deleted is left until the next round."""
+        """Quarantine a run that cannot be deleted until the next round."""
         return replace(self, stuck=self.stuck + 1, why=self.why or f"run {run}: {why}"[:500])
 
 
 async def delete_old(connection: FencedTransaction, kept_days: int, given: Mapping[str, Any]) -> Step:
-    """One step: of runs, then of commands, then of the audit. `kept_days`: of projects that say nothing."""
+    """Do one step: runs first, then commands, then the audit. `kept_days`: for projects without a setting."""
     progress = Progress.read(given) or await _beginning(connection)
     pause_share = duties.PAUSE_SHARE
     match progress.part:
@@ -103,7 +102,7 @@ async def delete_old(connection: FencedTransaction, kept_days: int, given: Mappi
 
 
 async def _delete_runs(connection: FencedTransaction, kept_days: int, progress: Progress) -> tuple[Progress, bool]:
-    """First what is left of large runs, then the next runs; returns whether that was all."""
+    """Delete the rest of large runs, then the next runs; returns whether that was all."""
     left = await old_runs.left_over(connection, progress.left_after)
     if left is not None:
         gone = await old_runs.delete_left(connection, left)

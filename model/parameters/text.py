@@ -27,7 +27,7 @@ def as_text(value: Any) -> Any:
 
 
 def plain_data(value: Any) -> Any:
-    """`value`, if a database accepts it as JSON: checked here, with the task's name, before it is saved or run."""
+    """Return `value` if a database accepts it as JSON; checked here to name the task before it is saved or run."""
     pending = [(value, 0)]
     while pending:
         part, depth = pending.pop()

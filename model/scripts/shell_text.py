@@ -11,6 +11,6 @@ SIMPLE = re.compile(r"\$(\{#?[A-Za-z_]\w*\}|\{#?[0-9@*]+\}|[A-Za-z_]\w*|[0-9@*])
 STATUS = re.compile(
     r"\$(\{[?#$!]\}|[?#$!]|\((ssh-agent|conda|mamba|micromamba|pyenv|brew|dircolors|modulecmd)[\w ./-]*\))"
 )
-"""What no value is part of, such as the commands that set up a shell."""
+"""Expansions that no value is part of, such as the commands that set up a shell."""
 NAME = re.compile(r"[A-Za-z_]\w*")
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=")

@@ -50,7 +50,7 @@ class AlertFilters:
     run: Annotated[int | None, typer.Option(min=0, help="Only of this run.")] = None
 
     def given(self) -> dict[str, object]:
-        """By the names of the API. Raises `Refused` for two results."""
+        """The filters by the names of the API. Raises `Refused` for two results."""
         others = {**vars(self), "kind": self.kind or None}
         flags = {"FAILED": others.pop("failed"), "WAIT": others.pop("waiting"), "NOBODY": others.pop("nobody")}
         results = [name for name, is_wanted in flags.items() if is_wanted]
@@ -113,7 +113,7 @@ async def retry(
 
 
 def _result(alert: history.AlertAnswer) -> str:
-    """Such as `sent`, `2 sent, 1 FAILED`, or `NOBODY`."""
+    """The result in words, such as `sent`, `2 sent, 1 FAILED`, or `NOBODY`."""
     if alert.state != "EXPANDED":
         return alert.state
     words = {"SENT": "sent", "GROUPED": "sent", "WAIT": "waits", "SILENCED": "silenced", "FAILED": "FAILED"}

@@ -74,7 +74,7 @@ async def answer(
 
 
 async def _missing(client: Client, id_: int, given: dict[str, str]) -> dict[str, str]:
-    """What the person at the terminal gives for required values that are missing."""
+    """Ask the person at the terminal for missing required values."""
     waiting = await _waiting(client, approvals.ApprovalQuery.read(), 100_000)
     fields = next((each.form for each in waiting if each.task_instance_id == id_), ())
     asked = {each.name: approval.FormField(**each.model_dump(exclude={"name", "allowed"})) for each in fields}

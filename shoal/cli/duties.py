@@ -1,4 +1,4 @@
-"""`shoal master duties`: what is done once in a while for the whole cluster."""
+"""`shoal master duties`: the periodic work for the whole cluster."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ async def delete(
 
 
 def print_saved(saved: answers.SavedPool, *, dry_run: bool = False) -> None:
-    """Say what became of a pool of a file."""
+    """Report what changed in a pool of a file."""
     would = "would be " if dry_run else ""
     if not saved.is_new_version:
         said = f"unchanged, version {saved.version}"

@@ -65,7 +65,7 @@ class TaskProcess:
     async def exit_code(self, grace_s: float, *, is_all: bool = False) -> int:
         """Wait for the end of the tree; a cancellation ends it with this grace, a second one at once.
 
-        With `is_all` a cancellation that comes after its end changes nothing: a frozen worker receives both at once. A
+        With `is_all` a cancellation after its end changes nothing: a frozen worker receives both at once. A
         cancellation that leaves processes raises `TreeLeft`.
 
         Raises:
@@ -82,7 +82,7 @@ class TaskProcess:
 
     @property
     def _left(self) -> bool:
-        """Whether it has ended with processes left: then it is not over, and nobody may run it again as if it were."""
+        """Whether it ended with processes left: then it is not over, and must not run again."""
         return not self._conclusion.cancelled() and isinstance(self._conclusion.exception(), TreeLeft)
 
     @property
@@ -96,7 +96,8 @@ class TaskProcess:
         )
 
     async def end(self, grace_s: float) -> None:
-        """TERM, the grace, KILL; return when nothing of the tree is left, even if cancelled meanwhile."""
+        """Send TERM, wait for the grace, send KILL; return when nothing of the tree is left, even if cancelled
+        meanwhile."""
         self._ask_to_end(grace_s)
         while not self._conclusion.done():
             try:
@@ -184,7 +185,7 @@ class TaskProcess:
         return self._verdict(ended, left)
 
     def _may_go_on(self, ended: Ended | None) -> bool:
-        """Whether its keeper may take another task: nothing of this one is left, and nothing is on its way to it."""
+        """Whether its keeper may take another task: nothing of this one is left, and nothing is in flight to it."""
         if ended is None or self._not_started is not None or self._is_asked_to_end:
             return False
         return ended.cause is Cause.EXIT and not ended.left

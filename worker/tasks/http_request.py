@@ -99,7 +99,7 @@ def basic_authorization(user: str, password: str) -> str:
 def request_body(
     body: Any, content_type: str | None, types: Mapping[str, ParameterType] = MappingProxyType({})
 ) -> tuple[bytes | None, str | None]:
-    """The bytes of a marked body, and its content type: the one given, or the one that follows from the body.
+    """The bytes of a marked body, and its content type: the given one, or the one that follows from the body.
 
     `types` are those of the parameters.
 
@@ -212,7 +212,7 @@ class _Url:
 
 
 def _json_of(body: Any, types: Mapping[str, ParameterType]) -> str:
-    """A structure as JSON. A text of it that is one value of type JSON becomes that, as it was written."""
+    """A structure as JSON. A text in it that is a single value of type JSON is inserted as written."""
     kept: list[str] = []
 
     def filled_in(given: str) -> str:
