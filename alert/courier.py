@@ -49,7 +49,7 @@ class Courier:
         apprise.logger.addHandler(self._said)
         apprise.logger.setLevel(logging.DEBUG)
         apprise.logger.propagate = False
-        # Its plug-ins are loaded with the first URL, for longer than a letter of a busy machine may take.
+        # Loads the plug-ins now: the first URL would, for longer than a letter may take on a busy machine.
         apprise.Apprise.instantiate("json://localhost", asset=self._asset())
 
     def deliver(self, letter: Letter) -> Receipt:

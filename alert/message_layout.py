@@ -82,7 +82,7 @@ def _with_link(alert: WaitingAlert, page: str) -> WaitingAlert:
     if alert.run is None:
         return alert
     task = alert.facts.get("task")
-    # The page reads what stands there as JSON: a task may be called 42.
+    # The page reads the value as JSON, and a task may be called 42.
     chosen = {"task": json.dumps(task, ensure_ascii=False)} if task else {}
     if alert.task is not None:
         chosen["attempt"] = str(alert.task)

@@ -159,7 +159,7 @@ async def _events(cluster: Cluster, port: int, token: str, sizes: Sizes) -> Figu
         await anext(data)
         for _ in range(sizes.api_events):
             waiting = asyncio.ensure_future(anext(data))
-            await asyncio.sleep(0.2)  # what the hub still says of the one before
+            await asyncio.sleep(0.2)  # late events of the previous one
             while waiting.done():
                 waiting = asyncio.ensure_future(anext(data))
                 await asyncio.sleep(0.2)

@@ -148,7 +148,7 @@ def _checked_out(commit: str, tree: Path) -> Iterator[Path]:
         yield tree
     finally:
         shutil.rmtree(tree, ignore_errors=True)
-        _git("worktree", "prune")  # of one that was killed too
+        _git("worktree", "prune")  # even after a kill
 
 
 def _notes(revision: str, tree: Path) -> Iterator[str]:

@@ -144,5 +144,5 @@ def _lags(cluster: Cluster, count: int) -> list[float]:
             if not watching.came.wait(10):
                 raise BenchFailed("no event came within 10 s of a commit")
             lags.append(time.monotonic() - committed_s)
-            time.sleep(0.3)  # what the master did with the command is an event too
+            time.sleep(0.3)  # the master's handling of the command is an event too
     return lags

@@ -225,7 +225,7 @@ class Master:
                 async with life.database.writing() as connection:
                     if await nodes.set_left(connection, life.me, broke=broke):
                         handed = await failover.fail_over(connection, FAILOVER_MAX)
-            except BadData:  # for example of one run: the master leaves all the same
+            except BadData:  # for example about one run: the master still leaves
                 await life.database.write(nodes.set_left, life.me, broke=broke)
         except ShoalError as error:
             log.warning("end_not_recorded", error=str(error), so="the others fail over when they miss its beat")

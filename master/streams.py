@@ -96,7 +96,7 @@ class Streams:
             del self._uneven_since_s[gone]
         for group in sorted(groups):
             of_group = [each for each in living if each.worker_group == group]
-            if any(each.restarts for each in of_group):  # what is restarted goes to the worker with the fewest anyway
+            if any(each.restarts for each in of_group):  # restarts go to the worker with the fewest anyway
                 continue
             fine = [row for row in workers if row.epoch not in troubled.get(group, ())]
             found = moves_of(group, of_group, fine, MOVES_AT_ONCE, contested(group, first, workers))
@@ -179,7 +179,7 @@ async def _begin(connection: FencedTransaction, asked: AskedRestart) -> None:
         case TaskState.DELAY_EXECUTION:  # its pause ends
             if await streams.start_now(connection, [id_]):
                 await streams.begin_restart(connection, restart, 0)
-        case TaskState.QUEUED | TaskState.DISPATCH:  # what begins is new anyway
+        case TaskState.QUEUED | TaskState.DISPATCH:  # a new attempt begins anyway
             await streams.begin_restart(connection, restart, 0)
         case _:  # it ended by itself: if it is started again, it does not pause, and that is waited for
             await streams.begin_restart(connection, restart, restart.attempt)

@@ -85,6 +85,6 @@ class Responder:
         if time.monotonic() - self._made_s >= MADE_EVERY_S:
             for refresh in self._refreshing:
                 await refresh()
-        if time.monotonic() - self._made_s >= MADE_EVERY_S:  # meanwhile another client may have had it made
+        if time.monotonic() - self._made_s >= MADE_EVERY_S:  # meanwhile another request may have rendered it
             self._made, self._made_s = self._make(), time.monotonic()
         return self._made

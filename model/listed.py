@@ -9,7 +9,7 @@ from pydantic_settings import NoDecode
 
 
 def _split(given: Any) -> Any:
-    if isinstance(given, SecretStr):  # of a file, which has the whole text
+    if isinstance(given, SecretStr):  # from a file, which has the whole text
         return (given,)
     return tuple(part.strip() for part in given.split(",") if part.strip()) if isinstance(given, str) else given
 

@@ -172,7 +172,7 @@ class PoolChecks:
         checked."""
         given = due.how.get("timeout_s")
         timeout_s = float(given) if isinstance(given, int | float) and given > 0 else CHECK_TIMEOUT_S
-        # When its time was up, not when its processes had ended: those that ignore SIGTERM take a while.
+        # Measured when its time was up, not when its processes ended: those that ignore SIGTERM take a while.
         began_s, ups_s = boottime_s(), list[float]()
         timer = asyncio.get_running_loop().call_later(timeout_s, lambda: ups_s.append(boottime_s()))
         try:

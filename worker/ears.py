@@ -22,7 +22,7 @@ def ears_of(life: Life, writer: Writer, groups: Sequence[str]) -> Listener:
             writer.places.note(payload)
             writer.wake.set()
         if concerns(payload, map(of_streams, groups)):
-            writer.streams.queued |= bool(payload)  # else everybody is meant: the next poll finds streams
+            writer.streams.queued |= bool(payload)  # otherwise all groups are meant: the next poll finds streams
             writer.wake.set()
 
     def for_pools(payload: str) -> None:

@@ -155,7 +155,7 @@ class Mover:
         work.lines.check(instance)
         if not instance.serial_key or instance.execution_type is ExecutionType.PARALLEL:
             return
-        # One that was halted while it waited has not had its turn either.
+        # A run that was halted while it waited has not had its turn either.
         first = work.lines.next(instance.line) if waits else None
         command = instance.command if first is None else first.command
         if await self._older(work).oldest({instance.line: command}):
@@ -176,7 +176,7 @@ class Mover:
             open_ = await serial_line.with_room(connection, code, READ_MAX, min(command.first for command in calls))
             free = await self._not_blocked(open_, work)
             called |= {command.id: free[:LINES_MAX] for command in calls}
-            # From there, not from the beginning: these may have to wait for long.
+            # Continue from there: the first lines may have to wait long.
             if len(free) > LINES_MAX:
                 await serial_line.call_from(connection, free[LINES_MAX - 1])
             elif len(open_) == READ_MAX:
@@ -245,7 +245,7 @@ class Mover:
         plan, onto = await self._onto(instance, move, work)
         attempts = (await past_attempts.latest_attempts(connection, [id_]))[id_]
         if any(not attempt.state.is_final for attempt in attempts):
-            # Of a run that ended since it could not be driven, tasks are still being killed: they must not run twice.
+            # It ended because it could not be driven, and its tasks are still being killed: none may run twice.
             raise Refused(
                 f"tasks of workflow instance {id_} are still being ended, since it could not be driven; "
                 "ask again when they have ended"
@@ -261,7 +261,7 @@ class Mover:
             await task_instances.invalidate(connection, [(id_, code) for code in sorted(again)])
         resumes = going_on.resumes
         if move.type in _AFRESH:
-            # Of one that was halted while it waited to go on, what is to run again has been invalidated before.
+            # If it was halted while it waited to continue, the attempts to repeat were invalidated before.
             tried = again if move.type is C.EXECUTE_TASK else {attempt.code for attempt in attempts}
             await task_instances.reset_retries(connection, id_, sorted(tried))
         else:

@@ -153,6 +153,6 @@ class Quarantine(Generic[Id]):
         self._waits(id_, str(error), pause_s)
 
     def _is_due(self, id_: Id) -> None:
-        if id_ in self._pauses_s:  # else it was handled before its time
+        if id_ in self._pauses_s:  # otherwise it was handled early
             self._due[id_] = None
             self._wake.set()

@@ -135,7 +135,7 @@ class Elements:
             return self._end(T.SKIPPED, reason="all its elements were skipped")
         try:
             outputs, reason = (None, "") if dry_run else self._results.lists(self._given, len(self.values.elements))
-        except Refused as error:  # its elements keep their success: to run it again makes the lists again
+        except Refused as error:  # its elements keep their success: a rerun only makes the lists again
             return self._end(T.FAILURE, reason=str(error))
         return self._end(T.SUCCESS, outputs, reason)
 

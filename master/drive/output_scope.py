@@ -37,7 +37,7 @@ class Contexts:
         if outputs:
             self._outputs[code] = outputs
             self._finished[code] = len(self._finished)
-            if code in self._after:  # a later task was asked for already: where tasks were left out, it need not wait
+            if code in self._after:  # a later task was computed already: with tasks left out, it need not wait
                 self._after.clear()
 
     def given_by(self, code: TaskCode) -> Mapping[str, str]:

@@ -76,7 +76,7 @@ class Parameters:
         if reader is None:
             return values, ()
         found = self._with_parts(reader, task, values)
-        # Those of a name of their own come last: it is theirs in the environment too.
+        # Parameters whose own name has this form come last, as in the environment.
         return {**found.values, **values}, found.json
 
     def local(self, task: PlannedTask, known: Mapping[str, str]) -> dict[str, str]:

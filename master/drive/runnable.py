@@ -180,7 +180,7 @@ class WorkflowRunnable:
 
     def _halt(self) -> list[Effect]:
         """Hold or kill the tasks. Repeated after a failover: the previous owner may have died halfway."""
-        # A later pause does not spare what a failure is to kill.
+        # A later pause does not spare the tasks that a failure kills.
         holds = self.state is W.READY_PAUSE and not self._ending
         halt = HoldTasks() if holds else KillTasks("its workflow was stopped")
         return [halt, *self._check_all_children()]
@@ -198,7 +198,7 @@ class WorkflowRunnable:
         valid = self._starter.without_elements(attempt for attempt in known if self._still_counts(attempt))
         self._begun |= {attempt.code for attempt in valid if attempt.code not in self.plan.closing}
         self._ready += self._progress.begin(self._begun)
-        self._ending = self.instance.ending_as is not None  # of its other tasks, none begins again
+        self._ending = self.instance.ending_as is not None  # none of its other tasks begins again
         closing = [attempt for attempt in valid if attempt.code in self.plan.closing]
         for attempt in sorted(valid, key=self._order):
             if attempt.code in self.plan.closing:

@@ -108,7 +108,7 @@ async def _at_ends(
         (each, end)
         for end in ends
         if end.project is not None and end.state in (WorkflowState.SUCCESS, WorkflowState.FAILURE)
-        # A run below another counts where its workflow is named: its project hears of the one above it.
+        # A child run only counts for rules that name its workflow: its project is alerted of the run above.
         for each in (*of_workflow[end.workflow_code], *([] if end.is_child else of_project[end.project]))
     ]
     if not pairs:

@@ -47,7 +47,7 @@ class Progress:
                 int(given[name]) for name in ("after", "runs", "attempts", "commands", "audit")
             )
             named, waited = ([int(each) for each in given[name]] for name in ("named", "waited"))
-            attempts_max = int(given.get("attempts_max", ATTEMPTS_FIRST))  # a master of a version before wrote none
+            attempts_max = int(given.get("attempts_max", ATTEMPTS_FIRST))  # a master of an earlier version wrote none
             if not ATTEMPTS_MIN <= attempts_max <= ATTEMPTS_MAX:
                 return None
             alone_to, stuck, left_after = (int(given.get(name, 0)) for name in ("alone_to", "stuck", "left_after"))
@@ -84,7 +84,7 @@ async def delete_old(connection: FencedTransaction, kept_days: int, given: Mappi
             progress, is_over = await _delete_runs(connection, kept_days, progress)
             after = progress.after
             if progress.attempts > before.attempts or progress.runs > before.runs:
-                pause_share = PAUSE_SHARE  # one that walks past runs that stay writes nothing
+                pause_share = PAUSE_SHARE  # a step that only skips runs writes nothing
         case Part.COMMANDS:
             commands = await old_commands.delete(connection, progress.after, kept_days)
             after, is_over = commands.after, commands.is_over

@@ -248,7 +248,7 @@ class Membership:
             try:
                 if self._left_tasks.have_ended(living[verdict.epoch]):
                     await self._fence(living[verdict.epoch], verdict.why)
-            except (LockTaken, BadData) as error:  # of one node: the others are processed all the same
+            except (LockTaken, BadData) as error:  # concerns one node: the others are still processed
                 log.warning("not_fenced", epoch=verdict.epoch, error=str(error), so="it is retried at each beat")
 
     async def _present(self) -> set[Epoch] | None:
@@ -281,7 +281,7 @@ class Membership:
         for step in steps:
             try:
                 await step()
-            except (LockTaken, BadData) as error:  # of one of them: the other is done all the same
+            except (LockTaken, BadData) as error:  # concerns one of them: the other is still done
                 failed = error
         if failed is not None:
             raise failed

@@ -45,7 +45,7 @@ class OtlpSender:
                 f"tracing.endpoint is set, and {error.name} is not installed; install shoal[otel], or leave the "
                 f"setting out"
             ) from None
-        # Its own lines would not be in the form of the log; what matters of them is logged below.
+        # Its own log lines have another form; the important ones are logged below.
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
         self._settings = settings
         self._headers = _headers(settings)

@@ -20,7 +20,7 @@ def unified(before: Sequence[str], after: Sequence[str], of_before: str, of_afte
     matcher = SequenceMatcher(None, old, new) if max(len(old), len(new)) <= MATCHED_MAX else None
     codes = [("replace", 0, len(old), 0, len(new))] if matcher is None else matcher.get_opcodes()
     whole = SequenceMatcher[str](None, (), ())
-    whole.opcodes = [  # type: ignore[attr-defined] # difflib groups those that it has
+    whole.opcodes = [  # type: ignore[attr-defined] # difflib only groups existing opcodes
         ("equal", 0, head, 0, head),
         *((tag, i + head, j + head, k + head, m + head) for tag, i, j, k, m in codes),
         ("equal", len(before) - tail, len(before), len(after) - tail, len(after)),

@@ -160,7 +160,7 @@ def question_of(params: ApprovalParams, values: Mapping[str, str], time: RunTime
     room = Room("the text and the form")
 
     def put_in(text: str) -> str:
-        # First, so that what is put in stays what it is.
+        # First, so that inserted values are not parsed.
         return without_sealed(replace_references(time.put_into(text), values, room.take))
 
     form = {name: field.model_copy(update={"value": put_in(field.value)}) for name, field in params.form.items()}

@@ -96,7 +96,7 @@ class Declaration(BaseModel):
         if self.min is None and self.max is None:
             return True
         number = _comparable(self.type, value)
-        # Not the other way round: a number that is none (nan) is within nothing.
+        # In this form NaN is out of every range.
         least = self.min is None or number >= _comparable(self.type, self.min)
         return least and (self.max is None or number <= _comparable(self.type, self.max))
 

@@ -91,7 +91,7 @@ class OutParameters:
         said = []
         for name, type_ in self.types.items():
             if large_value(given.get(name, "")) is not None:
-                continue  # its worker has seen it as it is
+                continue  # its worker has checked the plain value
             try:
                 typed(type_, name, given.get(name, ""))
             except Refused as error:

@@ -108,7 +108,7 @@ class QueuePlaces:
         noted from here on."""
         known, self._known = self._known, {}
         if now_s - self._begun_s > self._all_every_s:
-            self._all_s = now_s  # the polls since the last claim have seen whether anything waits that nobody said
+            self._all_s = now_s  # polls since the last claim have noted unannounced attempts
         self._begun_s = now_s
         if now_s - self._since_s >= self._again_s:
             self._before, self._lately, self._since_s = self._lately, {}, now_s

@@ -32,7 +32,7 @@ class Edge(Enum):
 
 
 LIVE, DEAD, FAILED = Edge
-# Found faster than the attributes of an enumeration: once for each task of every run.
+# Faster than attributes of the enumeration: used for each task of every run.
 
 
 class Progress:

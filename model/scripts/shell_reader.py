@@ -160,7 +160,7 @@ class _Reader(ScriptNeeds):
         if script_of_command(texts) is None and not self._pipes and "\0" not in "".join(texts):
             need, _ = need_of_command(texts)
             if need < Need.NUMBER and texts[0] not in SET_VARIABLES:
-                return  # no value gets there
+                return  # no value is inserted there
         self.need(*need_of_arguments(texts))
 
     def _assigned(self, name: str, word: Word) -> None:

@@ -171,7 +171,7 @@ class NamedScript:
                     f"there as an octal number; write 10#${{{name}}}, or give it without the 0"
                 )
         if check_declared(type_, name, value):
-            if not value and type_ in _WHOLE_NUMBERS:  # elsewhere an empty one is none
+            if not value and type_ in _WHOLE_NUMBERS:  # elsewhere an empty value is no argument
                 raise Refused(f'parameter "{name}" is {type_} and must be a whole number such as 42')
             return
         begins = script.need > Need.TEXT or not places or any(place.begins for place in places)

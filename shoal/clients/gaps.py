@@ -13,7 +13,7 @@ class WithGaps:
         """The output for this part, before which `missed` bytes were discarded."""
         shown = part
         if missed:
-            # What is left of such a stream begins with a whole line.
+            # The rest of such a stream begins with a whole line.
             line = f"[{missed} bytes were discarded before they were read]\n".encode()
             shown = b"\n" * self._is_line_open + line + part
         if shown:

@@ -150,7 +150,7 @@ class RemoteClient:
                     await response.aclose()
             except Unavailable as error:
                 if not (has_begun or isinstance(error, _Away)):
-                    raise  # it answers that it cannot be read, such as of a worker that is gone
+                    raise  # its answer says that it cannot be read, for example because a worker is gone
                 away_since_s = away_since_s or time.monotonic()
                 if time.monotonic() + PAUSE_S_MAX > away_since_s + self._retry_within_s:
                     raise

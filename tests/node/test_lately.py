@@ -1,4 +1,4 @@
-"""What a node remembers until beats tell of it."""
+"""What a node remembers until beats cover it."""
 
 from __future__ import annotations
 

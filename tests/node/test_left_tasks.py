@@ -1,4 +1,5 @@
-"""Who fences a worker of its machine first ends what that one left, however long it takes, or waits for its silence."""
+"""A node that fences a worker of its machine first ends what that left, however long it takes, or waits for its
+silence."""
 
 from __future__ import annotations
 

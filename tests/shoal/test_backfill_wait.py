@@ -145,7 +145,7 @@ async def test_an_interrupted_wait_says_what_goes_on_and_how_to_stop_it(
 
 
 async def test_a_date_whose_command_is_refused_ends_the_wait(shoal: CommandLine, folder: Path) -> None:
-    """Its workflow is taken away while the date before runs."""
+    """Its workflow is deleted while the date before runs."""
     process = await shoal.start("backfill", "refused", "--date", "2026-01-01", "--date", "2026-01-02", "--wait")
     try:
         await eventually(lambda: _runs(shoal, "refused"), within_s=30)

@@ -1,4 +1,4 @@
-"""What a person mistypes at a start is refused before anything is started."""
+"""Typing errors in a start are refused before anything is started."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ class Attempts:
         self._on_end()
 
     async def _run(self, task: ClaimedTask) -> None:
-        # Of this attempt's own context: each line that is logged in it says whose it is.
+        # In this attempt's own context: every log line in it names the attempt.
         structlog.contextvars.bind_contextvars(workflow_instance=task.workflow_instance_id, task_instance=task.id)
         try:
             if task.state == TaskState.DISPATCH and not await self._may_start(task):

@@ -193,7 +193,7 @@ class _Attempt:
                 self._log.write(f"{error}\n")
         is_broken = isinstance(error, BrokenLauncher)
         tries_max = BROKEN_TRIES_MAX if is_broken else TRIES_MAX
-        # The attempts of a stream are no tries: it was moved, or restarted.
+        # The attempts of a stream do not count as tries: it was moved, or restarted.
         may_try = task.attempt < tries_max or (task.stream is not None and not is_broken)
         return result_of(error, may_begin_again=not self._launcher.may_have_begun and may_try)
 
@@ -289,7 +289,7 @@ class _Attempt:
             self._log.open()  # an attempt that cannot be logged must not begin
         else:
             launcher.may_have_begun = True  # it works in this process
-        # What is not a script asks bash for its environment's variables first.
+        # A type that is no script gets its environment's variables from bash first.
         is_all = made.runs_one_process and (task.environment is None or made.ends_as_its_process)
         last_word = last_words.of(task) if last_words and _needs_no_worker_to_report(made, task) else None
         launcher.end = ProcessEnd(is_all, last_word)

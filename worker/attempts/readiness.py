@@ -115,7 +115,7 @@ async def watch(task: ClaimedTask, readiness: Readiness, board: ReadinessBoard, 
 
 
 async def _is_fine(readiness: Readiness, run: RunCommand) -> bool:
-    with suppress(Exception):  # whatever it is: a probe that ended would leave the last verdict for ever
+    with suppress(Exception):  # whatever it is: a probe that ends would leave the last verdict forever
         async with asyncio.timeout(readiness.timeout * 60):
             if readiness.command is not None:
                 return await run(["bash", "-c", readiness.command]) == 0

@@ -53,7 +53,7 @@ class LeasedStreams:
             loads = loads_with(epoch, group, counts[group], others, places)
             deals[group] = _deal(counts[group].waiting, loads)
             late = [each.id for each in streams if self._is_overdue(each.id, now_s)]
-            overdue.update(late[: -(-len(late) // len(loads))])  # not all: others find them overdue too
+            overdue.update(late[: -(-len(late) // len(loads))])  # some only: other workers find them overdue too
         return Spread(epoch, deals, overdue)
 
     def note(self, turns: Turns, now_s: float) -> None:

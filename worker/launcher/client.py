@@ -240,7 +240,7 @@ class Launcher:
     def _sent_to_idle(self, given: list[int]) -> socket.socket | None:
         """Send the task to an idle keeper and return its channel; None if there is none."""
         if False not in self._zygotes or not self._zygotes[False].lives:
-            self._idle.close()  # what they may leave, should somebody kill them, nobody would kill
+            self._idle.close()  # if they were killed, nothing would kill what they left
             return None
         while (channel := self._idle.take()) is not None:
             try:
