@@ -1,5 +1,4 @@
-"""What a FAKE task costs the database, in counts that no load of the machine changes: records of its write-ahead log,
-by kind.
+"""What a FAKE task costs the database, in counts that no other load changes: records of its write-ahead log, by kind.
 
 The bounds are slightly above the measured counts. A change that exceeds one makes every task dearer.
 """

@@ -1,5 +1,4 @@
-"""A fault that everything shares is blamed on nothing: nothing is refused, failed or paused, and everything continues
-after it."""
+"""A fault that everything shares is blamed on nothing: nothing is refused, failed or paused, and all continues."""
 
 from __future__ import annotations
 

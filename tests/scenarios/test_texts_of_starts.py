@@ -1,5 +1,4 @@
-"""Scenarios of a law: the values of a start are evaluated once, when its run begins; the result is data from then
-on."""
+"""Scenarios of a law: the values of a start are evaluated once, when its run begins; then they are data."""
 
 from __future__ import annotations
 
