@@ -53,7 +53,7 @@ PURE = (
     "master/drive/element_results.py",
     "master/drive/element_values.py",
     "master/drive/elements.py",
-    "master/drive/logic.py",
+    "master/drive/branch_choice.py",
     "master/drive/outcome.py",
     "master/drive/events.py",
     "master/drive/retries.py",

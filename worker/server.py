@@ -45,7 +45,6 @@ from worker.attempts.tenants import check_default_tenant, runs_as_root
 from worker.beats import Beats
 from worker.check_runner import PoolChecks
 from worker.claims.writer import Writer
-from worker.ears import ears_of
 from worker.files.file_cache import FileCache
 from worker.folder import WorkerFolder
 from worker.former_life import FormerLife, last_given, tell_gone, why_back
@@ -54,6 +53,7 @@ from worker.logs.copy_parts import Copying
 from worker.logs.disk_deletion import delete_old_logs
 from worker.logs.service import LogService
 from worker.logs.walk import LeftLogs
+from worker.notifications import listener_of
 from worker.results.former_lives import report_last_words, report_left_results
 from worker.results.late import LateResults
 from worker.results.recorded_ends import LastWords
@@ -191,7 +191,7 @@ class Worker:
         life.known = partial(self._known, writer)
         late = LateResults(lambda: writer.unreported, spool, last_words.reported)
         beats = Beats(life, registry, launcher, self._settings, overload, writer)
-        ears = ears_of(life, writer, self._settings.groups)
+        ears = listener_of(life, writer, self._settings.groups)
         ready = [vitals.beats(life), vitals.hears(ears), vitals.stays(life), beats.why_idle]
         healthy = self._health.judged_by(lives=[vitals.tries_to_beat(life)], ready=ready)
         parts = (

@@ -42,7 +42,7 @@ from model.errors import Refused
 from model.ids import CommandId, WorkflowInstanceId
 from model.runs.command_moves import HALTING, URGENT, CommandType
 from model.runs.commands import CommandRow, Move, RecoverSerialWait, RecoverToleranceFault, Start, read_command
-from node.lately import Lately
+from node.confirmed_ids import ConfirmedIds
 from node.life import Life
 from node.write_loop import blaming_the_data, run_rounds
 from registry.clock import boottime_s
@@ -86,7 +86,7 @@ class CommandLoop:
         self._suspects = SuspectSource(life, lambda: self._quarantine.ids)
         self._confirmed: deque[WorkflowInstanceId] = deque(maxlen=KNOWN_MAX)
         """The last runs that were begun or changed."""
-        self._lately = Lately[WorkflowInstanceId](life)
+        self._lately = ConfirmedIds[WorkflowInstanceId](life)
         """Those of them that no beat covers yet."""
         self._starter = Starter(life.me.epoch, driver)
         self._mover = Mover(life.me.epoch, driver)

@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from master.drive.attempts import Attempts
+from master.drive.branch_choice import chosen_branch
 from master.drive.children import Children
 from master.drive.element_results import ElementResults
 from master.drive.element_values import ElementValues
 from master.drive.elements import Elements
 from master.drive.events import Effect
-from master.drive.logic import chosen_branch
 from master.drive.outcome import Ends
 from master.drive.parameters import Parameters, Seen
 from model.definitions.each import EACH

@@ -18,7 +18,7 @@ from model.errors import Fenced, Unavailable, Unknown
 from model.ids import TaskInstanceId
 from model.runs.looks import WAIT
 from model.runs.states import TaskState
-from node.lately import Lately
+from node.confirmed_ids import ConfirmedIds
 from node.life import Life
 from worker.attempts.executor import Executor
 from worker.attempts.report import report
@@ -49,7 +49,7 @@ class Attempts:
         self.why_cancelled: dict[TaskInstanceId, tuple[TaskState, str]] = {}
         self.ever_leased = False
         """Whether any of them held resources of a pool."""
-        self.lately = Lately[TaskInstanceId](life)
+        self.lately = ConfirmedIds[TaskInstanceId](life)
         """The attempts it had recently."""
         self._not_begun: set[TaskInstanceId] = set()
         self._life = life

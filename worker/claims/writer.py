@@ -27,7 +27,7 @@ from model.errors import Unknown
 from model.ids import Epoch, TaskInstanceId
 from model.runs.queue_places import QueuePlaces
 from model.runs.states import TaskState
-from node.lately import Lately
+from node.confirmed_ids import ConfirmedIds
 from node.life import Life
 from node.write_loop import run_rounds
 from registry.clock import boottime_s
@@ -91,7 +91,7 @@ class Writer:
         self._blame: Blame[TaskInstanceId] = Blame(LONG_S)
         self._claims = False
         self._in_doubt = False
-        self._lately_ended = Lately[TaskInstanceId](life)
+        self._lately_ended = ConfirmedIds[TaskInstanceId](life)
         self._replaced: set[TaskInstanceId] = set()
         self._on_ended = on_ended
 

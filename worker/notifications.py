@@ -13,7 +13,7 @@ from node.life import Life
 from worker.claims.writer import Writer
 
 
-def ears_of(life: Life, writer: Writer, groups: Sequence[str]) -> Listener:
+def listener_of(life: Life, writer: Writer, groups: Sequence[str]) -> Listener:
     """The listener of one life, for work of these groups."""
 
     def queued(payload: str) -> None:

@@ -17,7 +17,7 @@ from node.life import Life
 Id = TypeVar("Id", bound=int)
 
 
-class Lately(Generic[Id]):
+class ConfirmedIds(Generic[Id]):
     """The ids; at most the last `KNOWN_MAX`."""
 
     def __init__(self, life: Life) -> None:
