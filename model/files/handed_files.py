@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from model.choices import Direct, ParameterType
+from model.files import task_files
 from model.files.paths import fault_of_names
-from model.files.task_files import WITHOUT_FOLDER
 from model.logic.catalog import LOGIC_TYPES
 from model.logs.name import FILE_SUFFIX, name_of
 from model.parameters.json_values import NotJson, is_container, parse_json
@@ -178,7 +178,7 @@ def fault_of_output(path: str) -> str | None:
 
 def names_output(type_: str, direct: Direct, of: ParameterType) -> bool:
     """Whether such a parameter names a file in the task's folder."""
-    return direct is Direct.OUT and of is ParameterType.FILE and type_ not in (*WITHOUT_FOLDER, *LOGIC_TYPES)
+    return direct is Direct.OUT and of is ParameterType.FILE and type_ not in (*task_files.WITHOUT_FOLDER, *LOGIC_TYPES)
 
 
 def misplaced_output(task: TaskSpec) -> str | None:
@@ -205,7 +205,4 @@ def _outputs(task: TaskSpec) -> dict[str, str]:
 
 def recorded_in(types: str | None) -> Mapping[str, str]:
     """The paths in that entry. Raises `ValueError` if it is no JSON."""
-    if types is None or f'"{KEY}"' not in types:
-        return {}
-    found: dict[str, str] = json.loads(json.loads(types).get(KEY, "{}"))
-    return found
+    return task_files.recorded_in(types, KEY)

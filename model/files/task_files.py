@@ -139,11 +139,11 @@ def recorded(task: TaskSpec, contents: Mapping[str, str]) -> dict[str, str]:
     return {KEY: json.dumps({**found, **missing}, sort_keys=True)}
 
 
-def recorded_in(types: str | None) -> Mapping[str, str]:
+def recorded_in(types: str | None, key: str = KEY) -> Mapping[str, str]:
     """The hash of each file in that entry, by path. Raises `ValueError` if it is no JSON."""
-    if types is None or f'"{KEY}"' not in types:
+    if types is None or f'"{key}"' not in types:
         return {}
-    found: dict[str, str] = json.loads(json.loads(types).get(KEY, "{}"))
+    found: dict[str, str] = json.loads(json.loads(types).get(key, "{}"))
     return found
 
 

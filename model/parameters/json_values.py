@@ -29,7 +29,7 @@ class NotJson(Refused):
 def parse_json(text: str) -> Any:
     """Parse JSON; numbers with a point keep their spelling. Raises `NotJson`."""
     try:
-        return json.loads(text, parse_float=_WrittenFloat)
+        return json.loads(text, parse_float=WrittenFloat)
     except (ValueError, RecursionError):
         raise NotJson from None
 
@@ -66,7 +66,7 @@ def text_of(given: Any) -> str:
     """A JSON value as text: a text as is, null as an empty text, anything else as JSON."""
     if isinstance(given, str):
         return given
-    if isinstance(given, _WrittenFloat):
+    if isinstance(given, WrittenFloat):
         return given.written
     return "" if given is None else json.dumps(given, ensure_ascii=False)
 
@@ -93,12 +93,12 @@ def _refused(word: str) -> None:
     raise ValueError(word)  # NaN and Infinity, which Python reads and JSON has not
 
 
-class _WrittenFloat(float):
-    """Retains how it was written: version 1.10 is not 1.1."""
+class WrittenFloat(float):
+    """Keeps the original spelling: version 1.10 is not 1.1, and 1e999 is not infinite."""
 
     written: str
 
-    def __new__(cls, written: str) -> _WrittenFloat:
+    def __new__(cls, written: str) -> WrittenFloat:
         made = super().__new__(cls, written)
         made.written = written
         return made

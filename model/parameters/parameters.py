@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from model.errors import Refused
+from model.parameters.json_values import WrittenFloat, text_of
 
 PARAMETERS_BYTES_MAX = 1_048_576
 
@@ -50,7 +51,7 @@ def _parsed(text: str, where: str) -> Mapping[str, str]:
         given = _DECODER.decode(text)
         if not isinstance(given, dict):
             raise Refused(f'{where} must be a JSON object such as {{"day": "2026-01-31"}}, not {_kind(given)}')
-        values = {name: value if type(value) is str else _text(value) for name, value in given.items()}
+        values = {name: value if type(value) is str else text_of(value) for name, value in given.items()}
     except json.JSONDecodeError as error:
         at = f"at character {error.pos + 1}: {error.msg}"
         raise Refused(f'{where} is not valid JSON {at}; write an object such as {{"day": "2026-01-31"}}') from None
@@ -62,7 +63,7 @@ def _parsed(text: str, where: str) -> Mapping[str, str]:
         return values  # JSON can write neither in another way
     for name, value in values.items():
         if not is_storable(name) or not is_storable(value):
-            raise Refused(f"{where}: {name!a} contains a NUL or half a character, which no process takes; remove it")
+            raise Refused(f"{where}: {name!a} contains a NUL or an unpaired surrogate; remove it")
     return values
 
 
@@ -138,28 +139,7 @@ def is_storable(text: str) -> bool:
     return _UNSTORABLE.search(text) is None
 
 
-class _WrittenFloat(float):
-    """Keeps the original spelling: version 1.10 is not 1.1, and 1e999 is not infinite."""
-
-    text: str
-
-    def __new__(cls, text: str) -> _WrittenFloat:
-        made = super().__new__(cls, text)
-        made.text = text
-        return made
-
-
-_DECODER = json.JSONDecoder(parse_float=_WrittenFloat)
-
-
-def _text(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, _WrittenFloat):
-        return value.text
-    if value is None:
-        return ""
-    return json.dumps(value, ensure_ascii=False)
+_DECODER = json.JSONDecoder(parse_float=WrittenFloat)
 
 
 def _kind(value: object) -> str:
