@@ -18,7 +18,7 @@ PLACES_MAX = 10_000
 
 def _storable(text: str) -> str:
     if not is_storable(text):
-        raise ValueError("it contains a NUL or half a character, which the database does not take")
+        raise ValueError("it contains a NUL or an unpaired surrogate")
     return text
 
 

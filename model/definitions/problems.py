@@ -84,7 +84,7 @@ _SAID = {
     "dict_type": "must be a mapping of names to values",
     "model_type": "must be a mapping of fields to values",
     "string_type": "must be a text; write it in quotes",
-    "string_unicode": "must not contain half a character",
+    "string_unicode": "must not contain an unpaired surrogate",
 }
 
 _ELSEWHERE = {

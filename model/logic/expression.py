@@ -118,7 +118,7 @@ class Condition:
             raise Refused(f"its values have more than {VALUES_LENGTH_MAX:,} characters; compare something shorter")
         for name in self.uses:
             if not is_storable(values[name]):
-                raise Refused(f"the value of {name} contains a NUL or half a character; remove it")
+                raise Refused(f"the value of {name} contains a NUL or an unpaired surrogate; remove it")
         program = self._compiled()
         kept = {
             name: json.loads(values[name]) for name in json_names if name in self.uses and is_container(values[name])

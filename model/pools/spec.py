@@ -148,7 +148,7 @@ _SAID = {
     "dict_type": "must be a mapping of names to data, or a list of names",
     "model_type": "must be a mapping of fields to values",
     "string_type": "must be a text; write it in quotes",
-    "string_unicode": "must not contain half a character",
+    "string_unicode": "must not contain an unpaired surrogate",
     "int_type": "must be a whole number",
     "int_from_float": "must be a whole number",
     "greater_than_equal": f"must be 1 to {RESOURCES_MAX}",

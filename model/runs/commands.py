@@ -274,7 +274,7 @@ def _start_tasks(value: str | None) -> tuple[str, ...]:
     names = tuple(str(each) for each in given)
     # A message with such a name could not be stored, and would block all the commands of its batch.
     if not all(map(is_storable, names)):
-        raise Refused("start_tasks contains a NUL or half a character, which no name of a task has; remove it")
+        raise Refused("start_tasks contains a NUL or an unpaired surrogate; remove it")
     return names
 
 

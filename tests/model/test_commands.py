@@ -265,7 +265,7 @@ def test_a_number_must_be_a_positive_one_that_the_database_has_room_for(
         (
             "start_tasks",
             r'["\ud800"]',
-            "start_tasks contains a NUL or half a character, which no name of a task has; remove it",
+            "start_tasks contains a NUL or an unpaired surrogate; remove it",
         ),
         ("start_tasks", "[true]", "start_tasks must be a list of names or codes of tasks"),
         ("start_tasks", "[1", 'start_tasks is not a valid JSON list; write one such as ["extract", "load"]'),
