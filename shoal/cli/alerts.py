@@ -1,4 +1,4 @@
-"""`shoal alert list/show/retry`: what was raised, and what became of it on each channel."""
+"""`shoal alert list/show/retry`: alerts, and their deliveries on each channel."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def list_all(
     filters: AlertFilters,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most this many.")] = 50,
 ) -> None:
-    """List the alerts, newest first, and what became of each."""
+    """List the alerts, newest first, with the result of each."""
     asked = history.AlertQuery.read(**filters.given())
     async with call.client() as client:
         found = await all_items(lambda page: client.ask(history.list_alerts, page), asked, limit)
@@ -72,7 +72,7 @@ async def list_all(
 
 
 async def show(call: Invocation, alert: AlertId) -> None:
-    """Show an alert: its facts, and what became of it on each channel."""
+    """Show an alert: its facts, and its delivery on each channel."""
     async with call.client() as client:
         now = (await client.ask(clock.read_clock)).now
         found = await client.ask(history.get_alert, alert)

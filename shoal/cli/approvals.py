@@ -70,7 +70,7 @@ async def answer(
         done = await client.ask(approvals.answer_approval, named.id, body)
     what = "approved" if done.state is TaskState.SUCCESS else "rejected"
     said = f'Task "{plain(done.task)}" of run {done.run_id} is {what}.'
-    output.print_result(call, output.answer_fields(done), said, f"How the run goes on: shoal show {done.run_id}")
+    output.print_result(call, output.answer_fields(done), said, f"Follow the run: shoal show {done.run_id}")
 
 
 async def _missing(client: Client, id_: int, given: dict[str, str]) -> dict[str, str]:

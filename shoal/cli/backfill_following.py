@@ -78,9 +78,9 @@ class _Line:
     def left_behind(self) -> str:
         """What continues after the wait, and how to see and stop it."""
         if self._now is None or not (self._now.running or self._now.done):
-            return f"the backfill goes on: {self._done()}. Why it waits: shoal why command {self._command}"
+            return f"the backfill continues: {self._done()}. Why it waits: shoal why command {self._command}"
         stop = "".join(f"   Stop it: shoal stop {run.run_id}" for run in self._now.running[:3])
-        return f"the backfill goes on: {self._done()}. See it: {self.see}{stop}"
+        return f"the backfill continues: {self._done()}. See it: {self.see}{stop}"
 
     def polled(self, now: backfill_progress.BackfillProgress) -> None:
         """Report finished dates, and what runs."""

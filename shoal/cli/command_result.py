@@ -95,14 +95,14 @@ async def follow(client: Client, command: int, *, within_s: float | None = None)
         async with asyncio.timeout(within_s):
             return await follow_command(client, command, started=started, polled=progress.polled, away=tell_away)
     except TimeoutError:
-        raise NotDone(f"not ended after {within_s:g} s; the run goes on: {progress.see}") from None
+        raise NotDone(f"not ended after {within_s:g} s; the run continues: {progress.see}") from None
     finally:
         late.cancel()
 
 
 def tell_away(error: Unavailable) -> None:
     """Report an unavailable server, which is asked until it answers."""
-    sys.stderr.write(f"shoal: {error}; the wait goes on\n")
+    sys.stderr.write(f"shoal: {error}; the wait continues\n")
 
 
 class _Progress:

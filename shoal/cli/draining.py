@@ -165,7 +165,7 @@ def _sentence(answer: drains.DrainAnswer) -> str:
         )
     if is_master:
         said = f"{name} is drained{already}: it has no slot and takes no commands"
-        nobody = ". No other master does, so these wait, and no run goes on."
+        nobody = ". No other master does, so these wait, and no run continues."
         alone = nobody if answer.alone else ", and other masters go on with its runs."
     else:
         running = answer.running or 0

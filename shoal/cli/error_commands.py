@@ -97,7 +97,7 @@ async def retry(
     if output.printed_json(call, asked):
         return
     for each in asked:
-        output.say(f"Error command {each.id} is asked for again as command {each.command_id}.")
+        output.say(f"Error command {each.id} was retried as command {each.command_id}.")
     for skipped in refused:
         output.say(skipped.reason)
     if not asked and not refused:

@@ -58,7 +58,7 @@ async def set_aside(
     resource: Resource,
     reason: Annotated[str, typer.Option(help="Why, in a sentence that everybody sees.")] = "",
 ) -> None:
-    """Let nobody get a resource, whatever its check finds, until it is taken back. A task that holds it goes on."""
+    """Let nobody get a resource, whatever its check finds, until it is taken back. A task that holds it continues."""
     found = await call.ask(
         pool_changes.set_aside_resource, pool, requests.SetAsideResource.read(resource=resource, reason=reason)
     )

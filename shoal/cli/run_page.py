@@ -87,7 +87,7 @@ def _print_head(run: answers.RunPageAnswer, now: datetime, *, utc: bool) -> None
     if run.elapsed_s - run.took_s > REST_SHOWN_S:
         line.append(f" of {duration(run.elapsed_s)}", style="")
     if run.requested_state not in (None, run.state) and not run.state.is_final:
-        line.append(f"   {run.requested_state} is asked for")
+        line.append(f"   {run.requested_state} is requested")
     if run.ending_as is not None and not run.state.is_final:
         line.append(f"   it cleans up, and will end as {run.ending_as}")
     if meaning := MEANINGS.get(run.state):
