@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from dao.definitions import references
 from dao.postgres.database import FencedTransaction
@@ -25,6 +25,11 @@ class Progress:
     to this deleted run, all attempts were deleted, as far as possible.
     """
 
+    _NUMBERS: ClassVar = (
+        *("after", "runs", "attempts", "commands", "audit"),
+        *("attempts_max", "alone_to", "stuck", "left_after"),
+    )
+
     part: Part
     after: int
     runs: int
@@ -43,17 +48,11 @@ class Progress:
     def read(cls, given: Mapping[str, Any]) -> Progress | None:
         """The progress as an earlier step wrote it; None at the beginning, or if somebody else wrote it."""
         try:
-            after, runs, attempts, commands, audit = (
-                int(given[name]) for name in ("after", "runs", "attempts", "commands", "audit")
-            )
-            named, waited = ([int(each) for each in given[name]] for name in ("named", "waited"))
-            attempts_max = int(given.get("attempts_max", ATTEMPTS_FIRST))  # a master of an earlier version wrote none
-            if not ATTEMPTS_MIN <= attempts_max <= ATTEMPTS_MAX:
+            numbers: dict[str, Any] = {name: int(given[name]) for name in cls._NUMBERS}
+            if not ATTEMPTS_MIN <= numbers["attempts_max"] <= ATTEMPTS_MAX:
                 return None
-            alone_to, stuck, left_after = (int(given.get(name, 0)) for name in ("alone_to", "stuck", "left_after"))
-            counts = runs, attempts, commands, audit
-            stands = alone_to, stuck, str(given.get("why", ""))[:500], left_after
-            return cls(Part(given["part"]), after, *counts, named, waited, attempts_max, *stands)
+            lists: dict[str, Any] = {name: [int(each) for each in given[name]] for name in ("named", "waited")}
+            return cls(part=Part(given["part"]), why=str(given["why"])[:500], **numbers, **lists)
         except (KeyError, TypeError, ValueError, OverflowError):
             return None
 
