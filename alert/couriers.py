@@ -103,8 +103,7 @@ class Couriers:
             self._waiting -= 1
 
     async def _start(self) -> None:
-        """Start a courier. It becomes available however long that takes: a busy machine may need longer than a letter
-        may wait."""
+        """Start a courier, without a time limit: a busy machine may need longer than a letter may wait."""
         courier = None
         try:
             async with asyncio.timeout(START_S):

@@ -16,8 +16,7 @@ _COUNTS = """
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """The cost of one item: statements as clients sent them, BEGIN and COMMIT included, transactions, and bytes of
-    WAL."""
+    """The cost of one item: statements (BEGIN and COMMIT included), transactions, and bytes of WAL."""
 
     statements: float
     transactions: float

@@ -38,7 +38,7 @@ async def lists(client: HttpClient, sizes: Sizes, part: str, rare: int) -> list[
 
 
 async def compared(before: HttpClient, client: HttpClient, count: int, rare: int) -> list[Compared]:
-    """Compare the same lists of two APIs, asked in turns, `count` times each; a failed answer counts with its
+    """Compare the same lists of two APIs, asked in turns, `count` times each; failed answers count with their
     duration."""
     found = []
     others = _all(before, rare)

@@ -151,8 +151,7 @@ class Schedules:
 
 
 class _After(BaseTrigger):  # type: ignore[misc]  # APScheduler 3 has no types
-    """Fires once, after a time span: it converts the database's time to the machine's without comparing the two
-    clocks."""
+    """Fires once, after a time span, so that the clocks of database and machine are never compared."""
 
     def __init__(self, seconds: float) -> None:
         self._span = timedelta(seconds=seconds)

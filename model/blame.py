@@ -51,8 +51,7 @@ class Blame(Generic[Id]):
         self._handled: Counter[Hashable] = Counter()
 
     def handled(self, kinds: Iterable[Hashable] = (None,)) -> list[Id]:
-        """Record that items of these kinds were handled. Returns the items that failed alone before: their next try
-        decides."""
+        """Record handled items of these kinds. Returns the items that failed alone before: their next try decides."""
         kinds = set(kinds)
         self._handled.update(kinds)
         return [

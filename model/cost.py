@@ -12,8 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 READ_SPEC_US = 0.3
-"""Microseconds of processor time for each byte of a definition in JSON. `YAML_US` is for YAML that is parsed or
-written."""
+"""Microseconds of processor time for each byte of a definition in JSON; `YAML_US` is for YAML."""
 YAML_US = 10.0
 MATCH_LINE_US = 50.0
 """For each line of a text that is matched with another."""

@@ -37,8 +37,7 @@ log = structlog.get_logger()
 
 VARIABLE = "SHOAL_WORKER_LIFE"
 DIE_S_MAX = 5.0
-"""How long processes may take to die after they were found and killed. The rest hang in the kernel, or belong to
-another user."""
+"""How long killed processes may take to die. The rest hang in the kernel, or belong to another user."""
 
 CHECK_EVERY_S = 0.02
 SCANS = 2
@@ -100,8 +99,7 @@ def ending_of(node: NodeRow) -> asyncio.Future[int]:
 
 
 class _Ending(NamedTuple):
-    """The work for one worker; it counts only for the beat at which it began, since a worker that beats again may start
-    tasks."""
+    """The work for one worker; it counts for one beat only, since a worker that beats again may start tasks."""
 
     beat_no: int
     future: asyncio.Future[int]

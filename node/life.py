@@ -70,8 +70,7 @@ class Life:
         self.beat_now = asyncio.Event()
         """Set it to beat at once."""
         self.has_joined = False
-        """Whether it has begun its work. From then on it retries when a right is withdrawn, as when a server is
-        away."""
+        """Whether its work has begun. From then on it retries when a right is withdrawn, as when a server is away."""
         self.newer: newer_schema.Newer | None = None
         """A schema that was recorded during this life and that this program does not know."""
         self.on_outdated: Callable[[], None] = lambda: None

@@ -21,8 +21,7 @@ _SOCKET, _LIMIT, _OWNER = "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"
 
 
 class Supervisor:
-    """The supervisor of this process, if it wants reports. Create it once: no child inherits the variables that it
-    reads."""
+    """This process's supervisor, if it wants reports. Create it once: no child inherits the variables that it reads."""
 
     def __init__(self) -> None:
         given = {name: os.environ.pop(name, "") for name in (_SOCKET, _LIMIT, _OWNER)}

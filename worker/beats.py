@@ -108,8 +108,7 @@ class Beats:
         await self._overload.run(self._life.silence.beat_s)
 
     def _evaluate_load(self) -> bool:
-        """Update the load; return whether it changed between BUSY and NORMAL. Wakes the writer when it takes tasks
-        again."""
+        """Update the load; return whether it changed between BUSY and NORMAL. Wakes the writer on NORMAL."""
         took_nothing = self._took_nothing or self._overload.takes_nothing
         is_news = self._overload.evaluate(boottime_s())
         self._took_nothing = self._life.takes_nothing or self._overload.takes_nothing

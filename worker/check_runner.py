@@ -168,8 +168,7 @@ class PoolChecks:
         loop.call_later(pause_s, self.notice)
 
     async def _why_not(self, due: DueCheck, folder: WorkFolder) -> str | None:
-        """Why the resource does not work, in a sentence; None if it does. Raises an error if it could not be
-        checked."""
+        """Why the resource does not work, as a sentence; None if it does. Raises if it could not be checked."""
         given = due.how.get("timeout_s")
         timeout_s = float(given) if isinstance(given, int | float) and given > 0 else CHECK_TIMEOUT_S
         # Measured when its time was up, not when its processes ended: those that ignore SIGTERM take a while.

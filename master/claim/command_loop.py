@@ -181,7 +181,7 @@ class CommandLoop:
         )
 
     async def _one_batch(self, source: Source) -> bool:
-        """Handle a batch, or quarantine its commands if one of them may be why it fails. Returns whether to continue at
+        """Handle a batch, or quarantine its commands if one may be why it fails. Returns whether to continue at
         once."""
         try:
             return await self._handle_batch(source)

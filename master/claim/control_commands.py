@@ -40,8 +40,7 @@ from model.runs.states import WorkflowState
 
 C, W = CommandType, WorkflowState
 LINES_MAX = 100
-"""In how many lines one command without a key lets a run begin; a second command handles the rest, from the last of
-these on."""
+"""In how many lines one command without a key lets a run begin; a second command handles the rest."""
 READ_MAX = 1_000
 """How many lines it reads. Lines that wait for older commands cost little, and may be many for long."""
 _AFRESH = (C.REPEAT_RUNNING, C.EXECUTE_TASK)

@@ -112,8 +112,8 @@ def _last_read(found: list[tuple[CommandRow, str | None]]) -> dict[WorkflowCode,
 
 
 async def were_many(connection: AsyncConnection, handled: Mapping[WorkflowCode, int]) -> set[WorkflowCode]:
-    """The workflows whose runs may have waited because there were more commands than are read; `handled` counts the
-    starts of a batch."""
+    """The workflows with more commands than are read, so that runs may have waited; `handled` counts a batch's
+    starts."""
     many = {code for code, count in handled.items() if count >= OLDER_MAX}
     return many | await backlogs(connection, {c: OLDER_MAX - count for c, count in handled.items() if c not in many})
 

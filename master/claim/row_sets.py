@@ -22,8 +22,7 @@ log = structlog.get_logger()
 
 Id = TypeVar("Id", bound=int)
 LOCK_WAIT, LOCK_WAIT_LATER = timedelta(milliseconds=200), timedelta(milliseconds=5)
-"""How long one row waits for a lock: the second applies after many of its set have waited in vain, since others wait
-too."""
+"""The lock wait of one row: the second applies after many of its set have waited in vain."""
 LOCKED_MANY = 20
 
 
@@ -58,8 +57,8 @@ class RowSet(Generic[Id]):
         """The delay of each quarantined row, and when it ends."""
 
     async def write(self) -> tuple[int, bool]:
-        """Write a set; returns how many rows were written, and whether there may be more. Raises `Unavailable`,
-        `Unknown`, `Fenced`."""
+        """Write a set; returns how many rows, and whether there may be more. Raises `Unavailable`, `Unknown`,
+        `Fenced`."""
         try:
             count = await self._write_set(None)
             if count < self._size:

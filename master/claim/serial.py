@@ -184,8 +184,7 @@ def _line(new: NewInstance) -> Line:
 
 
 def _would_begin(lines: Lines, serial: Sequence[NewInstance]) -> tuple[dict[Line, CommandId], dict[Line, CommandId]]:
-    """For each line with a key and room: the first and last of its waiting and new runs that older commands may
-    delay."""
+    """For each line with a key and room: the first and last run in it that older commands may delay."""
     firsts: dict[Line, CommandId] = {}
     lasts: dict[Line, CommandId] = {}
     for each in serial:

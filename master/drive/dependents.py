@@ -119,7 +119,7 @@ class Dependents:
             self._wake.set()
 
     async def _evaluate_runs(self, runs: set[WorkflowInstanceId]) -> None:
-        """Evaluate tasks of these runs. They are removed from the set first, so that a notification meanwhile adds them
+        """Evaluate tasks of these runs. They are removed from the set first, so a notification meanwhile adds them
         again."""
         self._began -= runs
         try:

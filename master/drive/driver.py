@@ -216,8 +216,8 @@ class Driver:
         return count == size
 
     def _quarantine_suspects(self, error: BadData | LockTaken) -> None:
-        """Have each run that may have caused a failure tried alone. Raises the error if smaller batches must be tried
-        instead."""
+        """Have each run that may have caused a failure tried alone. Raises the error if smaller batches must come
+        first."""
         suspects: Collection[WorkflowInstanceId] = error.suspects
         if isinstance(error, OwnershipLost):
             suspects = error.ids

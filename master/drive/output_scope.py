@@ -60,8 +60,7 @@ class Contexts:
         return self._values(self._merged(leaves))
 
     def _compute(self, codes: Iterable[TaskCode]) -> None:
-        """Compute and cache what is visible after these tasks and all before them; with an explicit stack, not by
-        recursion."""
+        """Compute and cache what is visible after these tasks and all before them, without recursion."""
         pending = [code for code in codes if code not in self._after]
         while pending:
             code = pending[-1]

@@ -21,8 +21,7 @@ def is_repeated(task: PlannedTask, state: TaskState, used: int, *, dry_run: bool
 
 
 def used_before(task: PlannedTask, used: int, ran_s: float) -> int:
-    """The retries used before an attempt that ran for `ran_s` and was ended or lost; a long run of a stream resets
-    them."""
+    """The retries used before an attempt that ran for `ran_s` ended or was lost; a long run of a stream resets them."""
     return used if task.stream is None else task.stream.failures_before(used, ran_s)
 
 

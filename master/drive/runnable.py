@@ -100,8 +100,7 @@ class WorkflowRunnable:
         self._parameters.is_latest = is_latest
 
     def handle(self, event: Event) -> list[Effect]:
-        """Advance by one event; the effects must be written together, in order. Raises `Refused` for a row that cannot
-        be read."""
+        """Advance by one event; write the effects together, in order. Raises `Refused` for an unreadable row."""
         if self.state.is_final or (self._closes and not isinstance(event, Closes)):
             return []
         resumed: Mapping[TaskCode, Sequence[ChildState]] = {}
@@ -347,8 +346,7 @@ class WorkflowRunnable:
         return may and not self._ending and self.state is not W.READY_STOP
 
     def _is_stopped_between(self, code: TaskCode, state: TaskState) -> bool:
-        """Whether a stream ended by itself just before it was to be killed: it would restart, so it counts as
-        killed."""
+        """Whether a stream ended by itself just before its kill: it would restart, so it counts as killed."""
         task = self.plan.tasks[code]
         may = task.stream is not None and is_repeated(task, state, 0, dry_run=self.instance.dry_run)
         return may and not self._ending and self.state is W.READY_STOP

@@ -211,8 +211,7 @@ class Membership:
         return self._overload.evaluate(boottime_s(), {Measure.RUNS: runs})
 
     def _others_changed(self) -> bool:
-        """Whether a master changed between BUSY and NORMAL. No registry event reports that: an entry has changed, none
-        was added or removed."""
+        """Whether a master changed between BUSY and NORMAL, which no registry event reports."""
         before, self._statuses = (
             self._statuses,
             {

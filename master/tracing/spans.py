@@ -19,8 +19,7 @@ _FAILED = {
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A span; times are nanoseconds since 1970. `failed` is the reason of a failure; `link` is a span of another
-    trace."""
+    """A span; times are nanoseconds since 1970. `failed` is the reason of a failure; `link` a span of another trace."""
 
     name: str
     trace_id: int

@@ -33,8 +33,7 @@ def wait(failures: int, since_last: timedelta, free: int) -> timedelta:
 
 
 def counted_address(address: str) -> str:
-    """The key under which attempts and requests are counted. An IPv6 address is cut to its /64 network, which one
-    person may own."""
+    """The key that counts attempts and requests: an address, of IPv6 its /64 network, which one person may own."""
     try:
         return str(IPv4Address(address))
     except AddressValueError:

@@ -79,8 +79,7 @@ def rights_in(project: str | None, roles: Mapping[str, Role], is_admin: bool) ->
 
 
 def is_seen(project: str | None, visible: Collection[str] | None) -> bool:
-    """Whether an account that sees the projects in `visible` (None = all) sees what belongs to `project` (None:
-    deleted)."""
+    """Whether the projects in `visible` (None = all) include `project` (None: deleted)."""
     return visible is None or project in visible
 
 

@@ -25,8 +25,7 @@ STEP_PAUSE_S_MIN = 0.02
 STEP_PAUSE_S_MAX = 1.0
 """The longest pause between two steps of one master; shorter than `HELD`, so that the master keeps the duty."""
 STEPS_WITHOUT_PAUSE = 4
-"""The first steps of a duty follow each other without a pause, so that a small duty ends soon, even on a busy
-machine."""
+"""The first steps of a duty have no pause, so that a small duty ends soon, even on a busy machine."""
 PAUSE_SHARE = 12
 """The pause after a step of a longer duty, in multiples of the step's duration, unless the step sets its own."""
 

@@ -66,8 +66,7 @@ class Limit:
         return value < self.enter or (was_passed and value <= self.leave)
 
     def words(self, value: float) -> str:
-        """The state in words, such as `memory 93 % > 90 %`, or `memory 88 % (was > 90 %, must be < 85 %)` on the way
-        back."""
+        """Such as `memory 93 % > 90 %`, or `memory 88 % (was > 90 %, must be < 85 %)` on the way back."""
         beyond, back = (">", "<") if self.leave < self.enter else ("<", ">")
         now, enter, leave = (_said(self.measure, each) for each in (value, self.enter, self.leave))
         if self.is_passed(value, was_passed=False):

@@ -149,8 +149,7 @@ class Settling(Generic[Given]):
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The first places that a master searches: creation time of a command, in seconds since 1970, and the id of an
-    event."""
+    """Where a master's search begins: creation time of a command, in seconds since 1970, and the id of an event."""
 
     created_s: float = -math.inf
     event: int = 0

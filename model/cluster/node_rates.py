@@ -26,8 +26,7 @@ class Beat:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Work per second. `lag_s`: mean seconds from the end of a task to the start of what follows it; None while no task
-    starts."""
+    """Work per second. `lag_s`: mean seconds from a task's end to its successor's start; None while no task starts."""
 
     commands: float
     started: float

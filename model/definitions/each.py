@@ -124,7 +124,7 @@ def listed(each: Each, values: Mapping[str, str]) -> str:
 
 
 def stored(text: str, count: int, values: Mapping[str, str], json_names: Sequence[str]) -> str:
-    """The `each` content of a task's row: the list, its length, the values that all elements see, and the names of JSON
+    """The content of a task's row: the list, its length, the values that all elements see, and the names of JSON
     values."""
     known = {EACH: text, "count": count, "values": dict(values), "json": list(json_names)}
     return json.dumps(known, ensure_ascii=False)

@@ -40,8 +40,7 @@ def changed_parameters(old: Mapping[str, str], new: Mapping[str, str]) -> frozen
 
 
 def _work(task: TaskSpec, spec: WorkflowSpec) -> TaskSpec:
-    """A task reduced to what it does and takes from its workflow: without its code and the order of its
-    predecessors."""
+    """A task reduced to what it does and takes from its workflow: without code and order of predecessors."""
     own = {
         "code": None,
         "description": "",

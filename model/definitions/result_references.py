@@ -40,8 +40,7 @@ class ResultReference:
 
 
 def names_in(task: TaskSpec) -> Iterator[tuple[Place, str, str | None]]:
-    """The references of a task that may name more than a parameter: place, name, and the local parameter that contains
-    it."""
+    """References of a task that may name more than a parameter: place, name, and local parameter around it."""
     for place, text in _texts(task.params, ("params",)):
         for name in _names(task, text):
             yield place, name, None

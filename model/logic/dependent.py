@@ -192,8 +192,7 @@ def unmet(item: DependentItem) -> str:
 def _standing(
     params: DependentParams, item: DependentItem, states: Sequence[State | None], over: bool, asked: Asked | None
 ) -> Verdict:
-    """The verdict on one item: each of its spans must succeed. `again_in_minutes` is not 0 if `wait_minutes` limit the
-    wait."""
+    """The verdict on one item: each span must succeed. `again_in_minutes` is not 0 if `wait_minutes` limit the wait."""
     each = [_of_span(params, item, state, over, asked) for state in states]
     outcome = _join(Relation.AND, [span.outcome for span in each])
     first = next((span for span in each if span.outcome is outcome), Verdict(outcome, ""))

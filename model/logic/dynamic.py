@@ -39,8 +39,7 @@ def own_output(task_name: str) -> str:
 
 
 class DynamicList(Part):
-    """A name and its values: a text that is split at each `separator`, or a JSON list; both may contain `${name}` and
-    `$[...]`."""
+    """A name and its values: a text split at `separator`, or a JSON list; both may contain `${name}` and `$[...]`."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]{0,199}$")]
     value: ParameterValue

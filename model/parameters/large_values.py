@@ -199,8 +199,7 @@ def put_together(text: str, content: Callable[[LargeValue], str]) -> str:
 
 
 def part_in(value: LargeValue, path: Sequence[str | int]) -> Any:
-    """The part at a path; the reference text if the path leads to another large value. Raises as `content_of`, and
-    `Missing`."""
+    """The part at a path, or the reference text of a large value there. Raises as `content_of`, and `Missing`."""
     try:
         given = content_of(value).json
     except NotJson:

@@ -31,8 +31,7 @@ _SHOWN = re.compile(f"{_PREFIX}[A-Za-z0-9_.:=-]*")
 
 @dataclass(frozen=True, slots=True)
 class SealedValue:
-    """A sealed value: the id of its key, the mark of its project, its parameter's name, and the encrypted data as
-    text."""
+    """A sealed value: key id, mark of its project, parameter name, and the encrypted data as text."""
 
     key_id: str
     project: str

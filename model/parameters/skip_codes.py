@@ -17,8 +17,7 @@ def recorded(codes: Collection[int]) -> dict[str, str]:
 
 
 def recorded_in(types: str | None) -> frozenset[int]:
-    """The codes in the recorded types of an attempt. Raises `ValueError` if the text is no JSON or a code is no
-    number."""
+    """The codes in the recorded types of an attempt. Raises `ValueError` if it is no JSON, or a code no number."""
     if types is None or f'"{KEY}"' not in types:
         return _NONE
     return frozenset(map(int, str(json.loads(types).get(KEY, "")).split()))

@@ -197,8 +197,7 @@ def _near(where: tuple[str | int, ...], beside: tuple[str, ...]) -> str:
 
 
 def faults_of_variables(name: str, others: Mapping[str, str]) -> Iterator[str]:
-    """Why a pool cannot have this name, because its variable collides with one of the `others`, which are keyed by
-    variable."""
+    """Why a pool cannot have this name: its variable collides with one of the `others`, keyed by variable."""
     other = others.get(resource_variable(name))
     if other is not None and other != name:
         yield (

@@ -55,8 +55,7 @@ class PoolRoom:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The shares of streams in the asking worker's groups. `overdue` streams were left to other workers for too
-    long."""
+    """The shares of streams in the worker's groups. `overdue` streams were left to other workers for too long."""
 
     me: Epoch
     deals: Mapping[str, Deal]

@@ -44,8 +44,7 @@ RERUNNING = frozenset({C.START_FAILURE_TASK_PROCESS, C.REPEAT_RUNNING, C.EXECUTE
 """Commands that may let a run continue with another version of its workflow."""
 
 URGENT = frozenset({C.RECOVER_TOLERANCE_FAULT_PROCESS, C.PAUSE, C.STOP})
-"""A master takes these even without room: halting a run may free some, and a run that fails over had room on the dead
-master."""
+"""A master takes these even without room: a halt may free some, and a failed-over run had room before."""
 HALTING = frozenset({C.PAUSE, C.STOP})
 """Commands that request the end of a run."""
 

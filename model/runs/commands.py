@@ -102,8 +102,7 @@ class RecoverToleranceFault:
 
 @dataclass(frozen=True, slots=True)
 class RecoverSerialWait:
-    """Let the next waiting run of a line start, if no other is ahead of it; without `key`, in all lines from the key
-    `first` on."""
+    """Let the next run of a line start unless another is ahead; without `key`, in all lines from the key `first` on."""
 
     id: CommandId
     workflow_code: WorkflowCode

@@ -15,8 +15,7 @@ from model.runs.serial_lines import Line
 
 
 class Unfinished(NamedTuple):
-    """A run that has not ended; `above` is its parent run. `max_active`, of a waiting run, is how many runs of its line
-    may be live."""
+    """An unfinished run; `above` is its parent. `max_active`, of a waiting run, limits the live runs of its line."""
 
     id: WorkflowInstanceId
     line: Line

@@ -63,8 +63,7 @@ class Delivery:
         return cls(id_, sent_at, found, body)
 
     def is_signed_with(self, secret: str) -> bool:
-        """Whether one of its signatures was made with this secret: `whsec_` and the key in Base64, or the key itself as
-        text."""
+        """Whether this secret made one of its signatures: `whsec_` and the key in Base64, or the key itself as text."""
         right = signature(secret, self.id, str(int(self.sent_at.timestamp())), self.body).encode()
         # A byte that no signature has must not raise.
         return any(hmac.compare_digest(right, each.encode("utf-8", "replace")) for each in self.signatures)

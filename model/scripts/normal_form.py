@@ -17,8 +17,7 @@ _LINE_END = re.compile(r"\r+")
 
 
 def plain_script(text: str) -> str:
-    """Remove the byte order mark and the carriage returns. If a text has only carriage returns, they become line
-    ends."""
+    """Remove byte order mark and carriage returns; in a text with only carriage returns they become line ends."""
     plain = _plain(text)
     return plain if "\n" in plain else _LINE_END.sub("\n", plain)
 

@@ -45,8 +45,7 @@ class Form(Enum):
 
 @dataclass
 class Place:
-    """The place of a reference. `begins`: at the start of an argument. `evaluated`: by bash, as arithmetic or as a
-    name."""
+    """A reference's place. `begins`: at the start of an argument. `evaluated`: by bash, as arithmetic or as a name."""
 
     at: int
     form: Form

@@ -102,8 +102,7 @@ def _is_back(restart: Restart) -> bool:
 
 
 def _is_away(restart: Restart) -> bool:
-    """Whether it was ended, and no worker runs it yet: a second stream would be down beside it, for any length of
-    time."""
+    """Whether it was ended and no worker runs it yet, so that another restart would take a second stream down."""
     if restart.ended_attempt == 0 or restart.state is None or restart.state.is_final:
         return False
     is_ending = restart.attempt <= restart.ended_attempt

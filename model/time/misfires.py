@@ -70,8 +70,7 @@ def compute(
 
 
 def _fires(table: Timetable, now: datetime, first: datetime, latest_missed: datetime) -> Iterator[datetime]:
-    """The times from `first` to `now` that get a command: all within the grace, and the missed ones that the rule
-    selects."""
+    """The times from `first` to `now` that get a command: those within the grace, and the missed ones of the rule."""
     if first > latest_missed or table.misfire is Misfire.FIRE_ALL:
         yield first
         yield from takewhile(lambda fire: fire <= now, table.after(first))

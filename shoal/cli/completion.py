@@ -18,8 +18,7 @@ from shoal.clients import direct
 Suggestions = list[tuple[str, str]]
 
 WITHIN_S = 0.6
-"""A server that takes longer completes nothing, since the user waits. Our own work, which depends on the machine, does
-not count."""
+"""A slower server completes nothing, since the user waits. Our own work does not count."""
 WORDS = (("@last", "the last run"), ("@failed", "the last run that failed"))
 
 

@@ -158,8 +158,7 @@ def _holder(resource: answers.ResourceAnswer) -> str:
 
 
 def _task(task: answers.TaskOfRunAnswer | None) -> str:
-    """The task as other verbs take it, such as `12/load`; a task of a project that the caller may not see has no
-    name."""
+    """The task as verbs take it, such as `12/load`; a task of a hidden project has no name."""
     return f"{task.run_id}/{task.name}" if task is not None else "(hidden)"
 
 

@@ -202,8 +202,7 @@ def load_settings(flags: dict[str, Any] | None = None) -> Settings:
 
 
 def _config_file() -> Path | None:
-    """The settings file that is named, or lies in the current folder. Raises `InvalidSettings` if it is not a readable
-    file."""
+    """The settings file that is named, or lies in the current folder. Raises `InvalidSettings` if it is unreadable."""
     named = os.environ.get("SHOAL_CONFIG")
     path = Path(named or DEFAULT_FILE)
     try:

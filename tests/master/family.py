@@ -117,8 +117,8 @@ class Family:
         return [row for place, row in self.rows.items() if place[:2] == (code, attempt)]
 
     def is_so(self, event: ChildState) -> bool:
-        """Whether a new owner still reads this: no row reports a child that never was, and a resumed child ends its
-        pause."""
+        """Whether a new owner still reads this: no row reports a child that never was, or a pause of a resumed
+        child."""
         child = self.rows.get((event.code, event.attempt, event.index))
         return child is not None and not child.by_hand
 

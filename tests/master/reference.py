@@ -258,8 +258,7 @@ class Given:
         return {**self._base, **self._context(leaves)}
 
     def _context(self, befores: Iterable[TaskCode]) -> dict[str, str]:
-        """Of the tasks that give a value, the nearest; of unrelated ones, the non-empty value, then the first
-        received."""
+        """The value of the nearest giver; of unrelated ones, the non-empty value, then the first received."""
         context = {}
         lineage = self._plan.graph.with_all_before(befores)
         for name in {name for given in self._given.values() for name in given}:

@@ -184,8 +184,7 @@ class Tables:
         self.halts = W.READY_STOP
 
     def halt_rows(self, state: W) -> list[Event]:
-        """Halt: what waits ends in this transaction, and is reported at once; what runs is asked to end if
-        necessary."""
+        """Halt: what waits ends in this transaction, and is reported at once; what runs is asked to end."""
         told: list[Event] = []
         for code, row in self.live():
             if row.state in (T.DELAY_EXECUTION, T.QUEUED) or isinstance(self.plan.tasks[code].logic, DependentParams):
@@ -214,8 +213,7 @@ class Tables:
     # ------------------------------------------------------------------------------------------ what is so
 
     def check_nothing_is_left_out(self) -> None:
-        """Check, once the owner has every event, that everything that may begin has begun, and everything to be held or
-        killed is."""
+        """With every event delivered, check that what may begin has begun, and what must be held or killed is."""
         reference, halted = self.reference(), self.halted()
         standings = set(reference.standing.values())
         assert Standing.AGAIN not in standings, "a loss or a failure is not made good"

@@ -72,8 +72,7 @@ class PrometheusServer:
             raise
 
     def query(self, expression: str) -> list[dict[str, Any]]:
-        """The present result of an expression: each with `metric` and `value`. Raises `ServerFailed` for a wrong
-        one."""
+        """An expression's present result: each with `metric` and `value`. Raises `ServerFailed` for a wrong one."""
         return list(self._get("query", query=expression)["result"])
 
     def rules(self) -> list[dict[str, Any]]:

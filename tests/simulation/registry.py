@@ -27,8 +27,7 @@ class Ensemble:
         self.cut_off: set[str] = set()
         """Addresses of processes that cannot reach it."""
         self.deaf = 0.0
-        """The probability that a watch goes deaf when it should report a change; it stays so until it connects
-        again."""
+        """The probability that a watch goes deaf at a change; it stays so until it connects again."""
         self.phantoms = 0.0
         """The probability that an entry outlives its session forever."""
         self.generation = 0

@@ -78,8 +78,7 @@ class Attempts:
             self._asked -= places
 
     def start(self, claimed: Iterable[ClaimedTask]) -> None:
-        """Run these attempts, except those it already has: after a COMMIT of unknown outcome, another read may return
-        them."""
+        """Run these attempts, unless it has them: after a COMMIT of unknown outcome, they may be read twice."""
         new = [task for task in claimed if task.id not in self.claimed]
         metrics.attempts_claimed.inc(len(new))
         metrics.queue_wait_seconds.observe_all(

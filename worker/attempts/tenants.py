@@ -37,8 +37,7 @@ class Account:
     shell: str
 
     def environment(self, own: Mapping[str, str]) -> dict[str, str]:
-        """`own` with the variables that identify the user, without the temporary folder, which may be private to the
-        worker."""
+        """`own` with the user's variables, without the temporary folder, which may be private to the worker."""
         mine = {"HOME": self.home, "SHELL": self.shell, "USER": self.name, "LOGNAME": self.name}
         return {name: value for name, value in own.items() if name != "TMPDIR"} | mine
 

@@ -245,8 +245,7 @@ class Writer:
         self._claims = False
 
     async def _report(self, connection: FencedTransaction, ended: list[Report]) -> dict[TaskInstanceId, Epoch | None]:
-        """Write reports; returns each written one with the owner of its run (None: it looks again, so it has not
-        ended)."""
+        """Write reports; returns the owner of each one's run (None: it looks again, so it has not ended)."""
         try:
             with translating():
                 written = await task_claims.report(connection, ended, self._life.me.epoch)

@@ -39,8 +39,7 @@ TICK_ENDING_S = 0.02
 """The same for a tree that is ending: the keeper gets no signal when the last grandchild ends."""
 
 KILL_S_MAX = 30.0
-"""After this time, processes that SIGKILL did not end (another user's, or hanging in the kernel) are reported and
-left."""
+"""After this time, processes that survived SIGKILL (another user's, or hanging in the kernel) are reported and left."""
 
 KILL_PAUSE_S = 0.0005
 KILL_PAUSE_S_MAX = 0.05
@@ -90,8 +89,7 @@ def keep(channel: socket.socket, task: GivenTask, deadline: Deadline, body: Body
 def _keep_one(
     channel: socket.socket, me: Started, task: GivenTask, deadline: Deadline, body: Body
 ) -> Callable[[bytes], None] | None:
-    """Run a task to its end. If the worker does not read its output, return a function that records the end with the
-    rest."""
+    """Run a task to its end. If the worker does not read its output, return a function that records the end."""
     request = Request.from_memory(task.request_fd)
     if deadline.has_passed():
         _send(channel, Ended(Cause.DEADLINE, NOT_STARTED_CODE, 0))

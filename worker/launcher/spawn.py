@@ -63,8 +63,7 @@ def _spawn_first(files: Sequence[str], request: Request, output_fd: int) -> int:
 
 
 def _files(request: Request) -> list[str]:
-    """The files that the command may mean; at least one. Names that exist in no folder are left out, to save a
-    process."""
+    """The files that the command may mean; at least one. Names that exist in no folder are left out."""
     command = request.argv[0]
     if "/" in command:
         return [command]

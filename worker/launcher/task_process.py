@@ -22,8 +22,7 @@ from worker.tasks.plugin import TaskLog
 logger = structlog.get_logger()
 
 READ_BYTES = 65_536
-"""How much of the output is read at once; then the loop continues. Unread output blocks the task, so memory is
-bounded."""
+"""How much output is read at once, between turns of the loop. Unread output blocks the task, so memory is bounded."""
 
 KEEPER_S_MAX = 40.0
 """How long after the grace a keeper may take (its own limit is 30 s) before it is considered hung and is killed."""
@@ -96,8 +95,7 @@ class TaskProcess:
         )
 
     async def end(self, grace_s: float) -> None:
-        """Send TERM, wait for the grace, send KILL; return when nothing of the tree is left, even if cancelled
-        meanwhile."""
+        """Send TERM, wait for the grace, send KILL; return when the whole tree is gone, even if cancelled meanwhile."""
         self._ask_to_end(grace_s)
         while not self._conclusion.done():
             try:

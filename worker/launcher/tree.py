@@ -18,8 +18,7 @@ _PROC = Path("/proc")
 
 
 class ProcessStat(NamedTuple):
-    """Facts of /proc/PID/stat. `started` (clock ticks since boot) and the pid together identify a process
-    permanently."""
+    """Facts of /proc/PID/stat. `started` (clock ticks since boot) and the pid together identify a process."""
 
     parent: int
     started: int

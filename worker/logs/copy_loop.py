@@ -100,7 +100,7 @@ class LogCopies:
                 await self._fail(f"the logs of this worker cannot be read: {error.strerror}")
 
     async def finish(self) -> None:
-        """Wait some seconds before the worker leaves, perhaps with its disk, while logs are left and the store
+        """Before the worker leaves, perhaps with its disk, wait some seconds for the last logs while the store
         works."""
         self._is_hurried = True
         self._wake.set()

@@ -85,8 +85,7 @@ class Masking:
                     ahead[form] = found
 
     def _undecided_from(self, data: bytes, start: int) -> int:
-        """The start of the longest suffix of `data` that more bytes could make into a secret; the length of `data` if
-        none."""
+        """The start of the longest suffix of `data` that more bytes could make into a secret, else its length."""
         end = len(data)
         first = end - 1 if end > start and data[-1] in self._first_bytes else end
         first = self._in_line.first_open(data, max(start, data.rfind(b"\n") + 1), first)
@@ -107,8 +106,7 @@ class _Beginnings:
         self._any = None
 
     def first_open(self, data: bytes, start: int, first: int) -> int:
-        """The first place from `start` on and before `first` that more bytes could make into a secret; `first` if
-        none."""
+        """The first place from `start` on and before `first` that more bytes could make into a secret, else `first`."""
         begin = max(start, len(data) - self._size_max + 1)
         if begin >= first or not self._forms:
             return first

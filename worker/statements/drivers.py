@@ -47,8 +47,7 @@ class PostgresDriver(Driver):
         raw.cancel_safe(timeout=CANCEL_TIMEOUT_S)
 
     def run(self, raw: Any, statement: Statement, limit: int) -> Result:
-        """Run a statement as all drivers do, but fetch rows one by one; libpq would load all of them into memory
-        first."""
+        """Run a statement and fetch rows one by one; libpq would load all of them into memory first."""
         if statement.first_word not in ("SELECT", "VALUES", "TABLE", "WITH"):
             return super().run(raw, statement, limit)
         import psycopg
@@ -73,8 +72,7 @@ class PostgresDriver(Driver):
 
     @staticmethod
     def _columns(raw: Any, statement: Statement) -> tuple[str, ...]:
-        """The columns of a query without rows, which `stream` does not return: the server describes the query without
-        running it."""
+        """The columns of a query without rows, which `stream` does not return: the server describes the query."""
         text, _ = rendered(statement, "numeric_dollar")
         raw.pgconn.prepare(b"", text.encode(raw.info.encoding))
         described = raw.pgconn.describe_prepared(b"")
@@ -175,8 +173,7 @@ class DuckdbDriver(_InProcessDriver):
 
     @property
     def connect_args(self) -> Mapping[str, Any]:  # type: ignore[override]
-        """Unless all files are allowed, it opens only its own file and loads no extension, and no statement can change
-        that."""
+        """Unless all files are allowed, it opens only its own, loads no extension, and no statement can change that."""
         # Otherwise a name in a statement could refer to one of our variables.
         config: dict[str, Any] = {"python_enable_replacements": False}
         if not self.files.are_anywhere:

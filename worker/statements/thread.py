@@ -115,8 +115,7 @@ def cancel_once(task: asyncio.Task[Any]) -> None:
 
 
 class _SameThread(ThreadPoolExecutor):
-    """Runs work at once in its loop's thread in place of other threads: the interpreter would wait for those at its
-    end."""
+    """Runs work at once in its loop's thread: the interpreter would wait for other threads at its end."""
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         done: Future[T] = Future()

@@ -20,8 +20,7 @@ _ERROR = re.compile(
 
 
 class OutputScan:
-    """A `TaskLog` that passes everything on and records what `pattern` finds, each text once, in order of
-    appearance."""
+    """A `TaskLog` that passes everything on and records what `pattern` finds, each text once, in order."""
 
     def __init__(self, log: TaskLog, pattern: re.Pattern[str]) -> None:
         """`pattern` is searched in each line; its first group is recorded."""

@@ -74,8 +74,7 @@ def shown_url(text: str) -> str:
 
 
 def request_headers(given: Mapping[str, str]) -> dict[str, str]:
-    """The headers of marked texts. Raises `Refused`, without showing it, for a name or value that could end its
-    line."""
+    """The headers of marked texts. Raises `Refused`, without its text, for a name or value that could end its line."""
     for name in given:
         if not _TOKEN.fullmatch(name):
             raise Refused(f"headers: {name!a} is not the name of a header")

@@ -151,8 +151,7 @@ def exit_code(pod: Json | None) -> int | None:
 
 
 def why_failed(job: Json, pod: Json | None, last_line: str) -> str:
-    """One sentence: the container's end first, since the Job's own reason is mostly that its retry limit was
-    reached."""
+    """A sentence about the container's end first: the Job's own reason is mostly that its retry limit was reached."""
     terminated = _state(pod).get("terminated") if pod is not None else None
     if terminated:
         reason = terminated.get("reason") or "Error"

@@ -12,7 +12,7 @@ from worker.tasks.kubernetes_api import Json
 
 
 class Volume(BaseModel):
-    """One source of files: a claim, a config map, a secret, or an empty folder of this size. `sub_path` selects a
+    """One source of files: a claim, config map or secret, or an empty folder of this size. `sub_path` selects a
     part."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

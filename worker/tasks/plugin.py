@@ -127,8 +127,7 @@ class TaskContext:
 
 
 SENT_CHARACTERS_MAX = 1_000
-"""The maximum length of a text in an alert. Texts are cut only after masking, since half a secret would not be
-found."""
+"""The longest text in an alert. Texts are cut only after masking, since half a secret would not be found."""
 
 
 @dataclass(frozen=True)

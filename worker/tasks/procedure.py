@@ -54,7 +54,7 @@ class ProcedureTask(Task):
         return self.params.datasource
 
     async def run(self, context: TaskContext) -> TaskResult:
-        """Call the procedure, in a separate transaction. Raises `Refused` or `Unavailable` with the reason as a
+        """Call the procedure in its own transaction. Raises `Refused` or `Unavailable` with the reason as a
         sentence."""
         assert context.data_source is not None, "the worker gives it"
         params = self.params

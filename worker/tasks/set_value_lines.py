@@ -32,8 +32,7 @@ LINES_MAX = 20_000
 
 NAME_LENGTH_MAX = 200
 NOTES_MAX = 10
-"""The maximum number of log lines about lines that gave no value; a program that prints such lines forever would double
-the log."""
+"""The most log lines about lines that gave no value, so that a program that prints such lines cannot double the log."""
 
 _MARK = b"{set"
 _SKIP_MARK = b"{setSkipped("

@@ -66,8 +66,7 @@ class SparkTask(Task):
     """One attempt of a SPARK task."""
 
     class Params(TaskParams):
-        """Either `application` (a jar or .py) or `script` (the text of a Python program); the other fields are as in
-        Spark."""
+        """Either `application` (a jar or .py) or `script` (a Python program); the other fields are as in Spark."""
 
         application: str | None = Field(default=None, min_length=1)
         script: str | None = None
@@ -136,8 +135,7 @@ class SparkTask(Task):
         return TaskResult.success({"application_id": scan.found[0]} if scan.found else {}, code)
 
     def _submit(self, installed: _Installed, context: TaskContext) -> list[str]:
-        """The command up to the application. Also writes the file of settings, which replaces Spark's own defaults
-        file."""
+        """The command up to the application. Writes the file of settings, which replaces Spark's own defaults file."""
         path = context.folder / SETTINGS_FILE
         path.touch(mode=0o600)
         own = {_PROPERTY[field]: value for field, value in self._fields(context).items()}

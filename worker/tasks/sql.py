@@ -149,8 +149,8 @@ class SqlTask(Task):
         return ResultAlert(group, title, list(result.columns), rows, total)
 
     def _outputs(self, result: Result | None, value_bytes_max: int) -> dict[str, str]:
-        """The outputs from the result. Raises `Refused` before the commit, so that nothing is committed without its
-        outputs."""
+        """The outputs from the result. Raises `Refused` before the commit, so that nothing is committed without
+        them."""
         params = self.params
         if result is None and params.type is SqlType.QUERY:
             raise Refused("sql: no statement gives rows, and type is QUERY; write type: NON_QUERY or AUTO")

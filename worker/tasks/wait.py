@@ -254,8 +254,7 @@ class SqlWait(WaitTask):
 
 
 class ScriptWait(WaitTask):
-    """A look by a bash script: exit code 0 = found, 1 = not yet; any other is a failure. Its outputs are printed by
-    `setValue`."""
+    """A look by a bash script: exit code 0 = found, 1 = not yet, other = failure. `setValue` gives its outputs."""
 
     runs_one_process = True
 

@@ -35,8 +35,7 @@ class ObjectLook(BaseModel):
 
 
 class Thing(BaseModel):
-    """What a task waits for: exactly one of these. `time` is a time of the schedule time's day, such as 06:30, or a
-    date with a time."""
+    """Exactly one of these. `time` is a time of the schedule time's day, such as 06:30, or a date with a time."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra={"minProperties": 1, "maxProperties": 1})
 

@@ -96,8 +96,7 @@ def _with_room(tx: Transaction) -> list[Line]:
 
 
 def call(tx: Transaction, codes: Collection[WorkflowCode]) -> None:
-    """Call all lines of each workflow with waiting runs, unless they are called, or if a master may have died of the
-    call."""
+    """Call all lines of workflows with waiting runs, unless they are called by a command that killed no master."""
     called = {code for code, params in _called(tx, deaths_max=0) if params == "{}"}
     waits = {each.workflow_code for _, each in tx.scan(tx.server.instances.unfinished) if each.state is W.SERIAL_WAIT}
     for code in sorted(waits & set(codes)):
