@@ -1,1 +1,1 @@
-"""A sender: takes what the alert table contains to the channels of its group, at least once, each channel by itself."""
+"""A sender: delivers alerts to the channels of their group, at least once, each channel independently."""

@@ -1,7 +1,7 @@
-"""Where a courier may connect, held at each connection it makes, and what it may not do at all.
+"""Limits where a courier may connect, checked at each connection, and what it may do at all.
 
-Held by an audit hook of Python, below every library: the very address to which a socket is about to connect is checked,
-so a name that has another address a moment later leads nowhere else. A hook cannot be removed, so this belongs into a
+A Python audit hook enforces it below every library: it checks the very address to which a socket is about to connect,
+so a name that changes its address a moment later leads nowhere else. A hook cannot be removed, so it belongs into a
 process that does nothing else.
 """
 
@@ -21,11 +21,11 @@ ANYWHERE = "*"
 _FORBIDDEN = frozenset(
     {"subprocess.Popen", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "pty.spawn"}
 )
-"""No channel of ours needs a program; none gets to start one."""
+"""No channel needs to start a program."""
 
 
 class Forbidden(OSError):
-    """A connection or a program that is not allowed. A library takes it for a connection that failed."""
+    """A connection or a program that is not allowed. Libraries treat it as a failed connection."""
 
 
 class Places:
@@ -36,7 +36,7 @@ class Places:
         self._networks: list[IPv4Network | IPv6Network] = []
         self._names_of: defaultdict[str, set[str]] = defaultdict(set)
         self.refused = ""
-        """Why the last connection was refused; empty: none was."""
+        """Why the last connection was refused; empty if none was."""
 
     def guard(self) -> None:
         """Check every connection of this process from now on. Irreversible."""
@@ -53,7 +53,7 @@ class Places:
         sys.addaudithook(self._check)
 
     def allow(self, reach: Collection[str]) -> None:
-        """Allow these hosts and networks besides public addresses; `*` = all but those where a cloud tells secrets."""
+        """Allow these hosts and networks besides public addresses; `*` = all but cloud metadata addresses."""
         self.refused = ""
         self._names_of.clear()
         self._names = frozenset(each.lower() for each in reach)

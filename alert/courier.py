@@ -1,11 +1,11 @@
-"""The process that sends: one letter at a time from its standard input, a receipt for each on its standard output.
+"""The process that sends: reads one letter at a time from standard input, and writes a receipt for each to its output.
 
-It is a process because a channel can hang in ways that no time-out of a library ends: a server that sends one byte
-every few seconds, a name server that does not answer. The sender kills it then, and nobody else waits. It also ends
-itself, by a timer of the kernel, before anybody else may send to the same channel: so the order of a channel is kept
-even if the sender was frozen. Nothing but this module imports apprise.
+It is a process because a channel can hang in ways that no library time-out ends: a server that sends one byte every few
+seconds, a name server that does not answer. The sender then kills it, and nobody else waits. It also ends itself, by a
+kernel timer, before another sender may use the same channel: so the order of a channel is kept even if its sender was
+frozen. No other module imports apprise.
 
-The standard error is closed by the sender: what a library prints may contain the channel's URL.
+The sender closes the standard error: what a library prints may contain the channel's URL.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from model.errors import Refused
 from node import prctl
 
 MEMORY_BYTES_MAX = 1_500_000_000
-"""Of addresses. A server whose answer does not end must not take the machine's memory."""
+"""The limit of its address space: an endless answer of a server must not take the machine's memory."""
 
 REASON_LENGTH_MAX = 500
 CONNECT_S = 10
 _QUIET = "Socket Exception: "
-"""The beginning of what apprise says for developers only, and is the reason nevertheless."""
+"""The prefix of a message that apprise logs for developers although it is the reason."""
 
 
 class Courier:
-    """Sends letters. One of them is used for many channels; nothing of one is left for the next."""
+    """Sends letters. One courier serves many channels, and keeps nothing from one to the next."""
 
     def __init__(self) -> None:
         import apprise
@@ -49,11 +49,11 @@ class Courier:
         apprise.logger.addHandler(self._said)
         apprise.logger.setLevel(logging.DEBUG)
         apprise.logger.propagate = False
-        # Its plug-ins are loaded with the first URL, for longer than a letter of a busy machine may take.
+        # Loads the plug-ins now: the first URL would, for longer than a letter may take on a busy machine.
         apprise.Apprise.instantiate("json://localhost", asset=self._asset())
 
     def deliver(self, letter: Letter) -> Receipt:
-        """Send a letter; the receipt says what became of it, and its reason contains no secret."""
+        """Send a letter; the reason in the receipt contains no secret."""
         try:
             url = parse_channel_url(letter.url)
         except Refused as error:
@@ -111,7 +111,7 @@ class Courier:
 
 
 class _Said(logging.Handler):
-    """What apprise says of one letter."""
+    """Collects apprise's messages about one letter."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
@@ -122,11 +122,11 @@ class _Said(logging.Handler):
 
     @property
     def reason(self) -> str:
-        """What it said went wrong; one sentence after the other."""
+        """The logged errors, joined to a sentence."""
         return "; ".join(dict.fromkeys(self._lines))
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Called for each line; developers' lines may contain whole requests, so only those about errors are taken."""
+        """Record a line. Developers' lines may contain whole requests, so only those about errors are taken."""
         said = record.getMessage()
         if record.levelno >= logging.WARNING:
             self._lines.append(said.rstrip("."))

@@ -19,27 +19,27 @@ GRACE_S = 1.0
 """How much longer than the courier itself its sender waits before it kills it."""
 
 START_S = 60.0
-"""A courier that takes longer to load what it sends with is killed."""
+"""A courier that takes longer to load its libraries is killed."""
 
 IDLE_MAX = 4
-"""Idle ones beyond these are ended: they are needed again at the next bad minute only."""
+"""More idle couriers are ended: they are needed only in the next bad minute."""
 
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR", "PYTHONPATH", "VIRTUAL_ENV")
-"""Of our environment: nothing with a secret, no proxy."""
+"""The inherited environment variables: none with a secret, no proxy."""
 
 
 class Couriers:
-    """Any number of couriers; how many are in use at once is for their user to limit."""
+    """Any number of couriers; the caller limits how many are in use at once."""
 
     def __init__(self) -> None:
         self._free: asyncio.Queue[asyncio.subprocess.Process | OSError] = asyncio.Queue()
-        """Those that are ready, and why one could not be started."""
+        """Ready couriers, and errors of couriers that could not be started."""
         self._waiting = 0
         self._starting: set[asyncio.Task[None]] = set()
         self._all: set[asyncio.subprocess.Process] = set()
 
     async def deliver(self, letter: Letter) -> Receipt:
-        """Have a letter sent; returns what became of it, by `letter.send_until_s` and a second at the latest."""
+        """Have a letter sent; returns its receipt a second after `letter.send_until_s` at the latest."""
         span_s = letter.send_until_s - time.monotonic()
         try:
             async with asyncio.timeout(max(0.0, span_s) + GRACE_S), self._one() as courier:
@@ -61,7 +61,7 @@ class Couriers:
 
     @property
     def ready(self) -> int:
-        """How many wait for a letter."""
+        """The number of idle couriers."""
         return self._free.qsize()
 
     async def close(self) -> None:
@@ -73,7 +73,7 @@ class Couriers:
 
     @asynccontextmanager
     async def _one(self) -> AsyncIterator[asyncio.subprocess.Process]:
-        """A courier for one letter. It is used again only if the block ends well."""
+        """A courier for one letter. It is reused only if the block ends without an error."""
         courier = await self._take()
         try:
             yield courier
@@ -103,7 +103,7 @@ class Couriers:
             self._waiting -= 1
 
     async def _start(self) -> None:
-        """Start one. It becomes free however long that takes: a busy machine may need longer than a letter may wait."""
+        """Start a courier, without a time limit: a busy machine may need longer than a letter may wait."""
         courier = None
         try:
             async with asyncio.timeout(START_S):

@@ -1,4 +1,4 @@
-"""What the HTTP requests of one letter met, as a sentence: apprise itself only says that it did not work.
+"""Explains the failed HTTP requests of one letter, since apprise only says that it did not work.
 
 No sentence contains an address, a header or a body; of a redirect only the host.
 """
@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import requests
 
 _MESSAGE_REFUSED = frozenset({400, 413, 422})
-"""The receiver does not want what was sent; other messages may be welcome."""
+"""The receiver refuses this message; others may be welcome."""
 
 
 class HttpTraces:
@@ -20,14 +20,14 @@ class HttpTraces:
 
     def __init__(self) -> None:
         self.reason = ""
-        """Of the last request that failed."""
+        """The reason of the last failed request."""
         self.is_message_refused = False
 
     def clear(self) -> None:
         self.reason, self.is_message_refused = "", False
 
     def record(self) -> None:
-        """Watch from now on. Once in a process. Cookies, proxies and `.netrc` of the process are not used either."""
+        """Watch from now on; call it once in a process. Also disables the process's cookies, proxies and `.netrc`."""
         begin, send = requests.Session.__init__, requests.Session.send
         traces = self
 
@@ -72,7 +72,7 @@ def _fault(error: requests.RequestException) -> str:
 
 
 def _root_of(error: BaseException) -> str:
-    """The innermost reason; what is around it quotes the address."""
+    """The innermost error; the outer ones quote the address."""
     seen: list[BaseException] = []
     each: BaseException | None = error
     while each is not None and each not in seen:

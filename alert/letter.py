@@ -1,4 +1,4 @@
-"""What a sender and its couriers write to each other: a message to a channel, what became of it, as a line each."""
+"""The protocol of a sender and its couriers: a letter or a receipt a line."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from enum import StrEnum
 from typing import Any
 
 READY = b"ready\n"
-"""The first line of a courier: it has loaded what it sends with."""
+"""The first line of a courier, once it has loaded its libraries."""
 
 
 class Outcome(StrEnum):
-    """What became of a message."""
+    """What happened to a message."""
 
     SENT = "SENT"
     FAILED = "FAILED"
-    """It did not arrive, or nobody knows; the channel is tried again."""
+    """It did not arrive, or its arrival is unknown; the channel is retried."""
     REFUSED = "REFUSED"
-    """The receiver does not want this message, whatever becomes of others."""
+    """The receiver refuses this message, independent of others."""
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,14 @@ class Letter:
     """A message to one channel.
 
     Args:
-        url: the channel's, with its secrets. It goes to the courier through a pipe, never as an argument.
+        url: the channel's, with its secrets. It reaches the courier through a pipe, never as an argument.
         subject: one line.
         text: plain text.
         html: the same for mails; empty: `text` is sent.
         severity: `info`, `success`, `warning` or `failure`, as apprise calls them.
-        reach: inside hosts and networks to which it may connect; see `alert.reach`.
+        reach: internal hosts and networks to which it may connect; see `alert.reach`.
         send_until_s: by CLOCK_MONOTONIC, which all processes of a machine share; afterwards nothing more is sent.
-        only_check: do not send: say whether the URL is one.
+        only_check: send nothing, only check the URL.
     """
 
     url: str
@@ -49,7 +49,7 @@ class Letter:
         return "Letter(...)"
 
     def to_line(self) -> bytes:
-        """As a courier reads it."""
+        """Encode the letter for the courier."""
         return json.dumps(asdict(self)).encode() + b"\n"
 
     @classmethod
@@ -60,17 +60,17 @@ class Letter:
 
 @dataclass(frozen=True)
 class Receipt:
-    """What became of a letter. `reason` is a sentence without secrets, empty if it was sent."""
+    """The result of a letter. `reason` is a sentence without secrets, empty if it was sent."""
 
     outcome: Outcome
     reason: str = ""
 
     def to_line(self) -> bytes:
-        """As the sender reads it."""
+        """Encode the receipt for the sender."""
         return json.dumps([self.outcome, self.reason]).encode() + b"\n"
 
     @classmethod
     def from_line(cls, line: bytes) -> Receipt:
-        """Read it. Raises `ValueError` for anything else."""
+        """Parse a receipt. Raises `ValueError` for any other line."""
         outcome, reason = json.loads(line)
         return cls(Outcome(outcome), str(reason))

@@ -1,4 +1,4 @@
-"""What is sent for an alert, or for many: subject, text, and HTML for mails. Pure."""
+"""Formats one or several alerts as a message: subject, text, and HTML for mails. Pure."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ SUBJECT_LENGTH_MAX = 250
 TEXT_LENGTH_MAX = 1_000_000
 FACT_LENGTH_MAX = 20_000
 SENDS_ALONE = frozenset({"SQL_RESULT"})
-"""Kinds whose content is what somebody wants: a list of subjects would lose it."""
+"""Kinds that are never merged: their content matters, and a list of subjects would lose it."""
 
 _SEVERITIES = {"INFO": "info", "WARNING": "warning", "CRITICAL": "failure"}
 _TABLE = ("columns", "rows", "total")
-"""Facts that are the result of a SQL task."""
+"""Facts with the result of a SQL task."""
 
 _ORDER = ("CRITICAL", "WARNING", "INFO")
 
 
 @dataclass(frozen=True)
 class Message:
-    """A message. `html` is empty where `text` says the same. `fault`: why the channel's template was not used."""
+    """A message. `html` is empty if `text` says the same. `fault`: why the channel's template was not used."""
 
     subject: str
     text: str
@@ -38,9 +38,9 @@ class Message:
 
 
 def next_message(alerts: Sequence[WaitingAlert], group_from: int) -> Sequence[WaitingAlert]:
-    """The alerts of the next message: of those that wait, oldest first, one, or all up to one that goes alone.
+    """The alerts of the next message, from the waiting ones, oldest first: one, or all before one that goes alone.
 
-    `group_from`: so many become one message; fewer are sent one by one.
+    `group_from`: this many are merged; fewer are sent one by one.
     """
     together = 0
     while together < len(alerts) and alerts[together].kind not in SENDS_ALONE:
@@ -55,9 +55,9 @@ def message_of(
     *,
     page: str | None = None,
 ) -> Message:
-    """The message for these alerts. A template with a mistake is not used; the message says so.
+    """The message for these alerts. A faulty template is not used, and the message says so.
 
-    `page`: where people open the page, for links.
+    `page`: the URL of the web page, for links.
     """
     if page is not None:
         alerts = [_with_link(alert, page.rstrip("/")) for alert in alerts]
@@ -78,11 +78,11 @@ def message_of(
 
 
 def _with_link(alert: WaitingAlert, page: str) -> WaitingAlert:
-    """The alert with the fact `link`: its run on the page, where its task and the attempt are chosen."""
+    """The alert with the fact `link`: its run on the page, with the task and attempt selected."""
     if alert.run is None:
         return alert
     task = alert.facts.get("task")
-    # The page reads what stands there as JSON: a task may be called 42.
+    # The page reads the value as JSON, and a task may be called 42.
     chosen = {"task": json.dumps(task, ensure_ascii=False)} if task else {}
     if alert.task is not None:
         chosen["attempt"] = str(alert.task)
@@ -167,7 +167,7 @@ class _Table:
 
 
 def _table(facts: Mapping[str, Any]) -> _Table | None:
-    """The result of a SQL task; None if the facts have none, as in an alert that somebody wrote by SQL."""
+    """The result of a SQL task; None if the facts have none, as in an alert inserted by SQL."""
     columns, rows = facts.get("columns"), facts.get("rows")
     if not isinstance(columns, list) or not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
         return None

@@ -1,8 +1,8 @@
-"""The loop of a sender: makes deliveries, claims channels, has their messages sent, writes what became of them.
+"""The loop of a sender: creates deliveries, claims channels, has their messages sent, records the results.
 
-Nothing is sent in a transaction, and no channel waits for another one: each claim is a separate task, with a private
-courier. At least once: what was sent and could not be recorded, since this process died or the database went, is
-sent again by the sender that claims the channel next.
+Nothing is sent in a transaction, and no channel waits for another: each claim is a separate task, with a private
+courier. At least once: a message that was sent but not recorded, since this process died or the database was lost, is
+sent again by the next sender that claims the channel.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ log = structlog.get_logger()
 
 EXPAND_MAX = 500
 REFUSED_TRIES_MAX = 5
-"""A message that the receiver does not want is tried so often: what comes after it must not wait for a day."""
+"""After this many refusals a message is dropped: those behind it must not wait for a day."""
 
 LEASE_MARGIN_S = 15.0
-"""How much longer than a message may take a claim lasts: its result can be written, even if that takes a while."""
+"""How much longer than a message a claim lasts, so that its result can be written, even if that takes a while."""
 
 RECORD_PAUSE_S_MAX = 2.0
 
@@ -47,7 +47,7 @@ _Record = Callable[[], Awaitable[None]]
 
 @dataclass
 class _Sending:
-    """What one channel is being sent."""
+    """One channel's message in progress."""
 
     channel: ClaimedChannel
     alerts: list[WaitingAlert] = field(default_factory=list)
@@ -76,12 +76,12 @@ class Sender:
         self._busy: set[asyncio.Task[None]] = set()
         self._busy_failed = 0
         self._alone: set[int] = set()
-        """Channels that refused a message of several alerts: the next one has a single alert, to find the culprit."""
+        """Channels that refused a merged message: the next one has a single alert, to find the culprit."""
         self._troubled: set[int] = set()
         self._is_stuck = False
 
     def wake(self, _hint: str = "") -> None:
-        """There may be an alert."""
+        """Look for alerts soon."""
         self._wake.set()
 
     def why_idle(self) -> str | None:
@@ -89,7 +89,7 @@ class Sender:
         return "it cannot read alerts in the database" if self._is_stuck else None
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Send until `stop` is set; then let what is being sent end. Errors of the database are logged, and retried."""
+        """Send until `stop` is set, then finish what is being sent. Database errors are logged and retried."""
         backoff = Backoff(first_s=0.5, max_s=10)
         stopping = asyncio.create_task(self._wake_at(stop))
         try:
@@ -119,13 +119,13 @@ class Sender:
         self._wake.set()
 
     async def _round(self) -> bool:
-        """Expand and claim once. Returns whether there is surely more to do at once."""
+        """Expand and claim once. Returns whether more work is certain."""
         expanded = await self._database.write(routing.expand, EXPAND_MAX)
         claimed = [await self._claim(has_failed=each) for each in (False, True)]
         return expanded == EXPAND_MAX or any(claimed)
 
     async def _claim(self, *, has_failed: bool) -> bool:
-        """Claim channels for the couriers that are free, and begin to send. Returns whether there may be more."""
+        """Claim channels for the free couriers, and begin to send. Returns whether there may be more."""
         settings = self._settings
         limit = settings.at_once - len(self._busy)
         if has_failed:
@@ -179,7 +179,7 @@ class Sender:
         return receipt
 
     async def _record(self, lapses_s: float, record: _Record) -> None:
-        """Write what became of a message, again and again while the database is away and the claim lasts."""
+        """Record the result of a message, with retries while the database is away and the claim lasts."""
         backoff = Backoff(first_s=0.2, max_s=RECORD_PAUSE_S_MAX)
         while True:
             try:

@@ -1,4 +1,4 @@
-"""One sender as a process: its database, its wakes, its loop. It has no row in the database; any number may run."""
+"""One sender as a process: its database, its wake-ups, its loop. It has no row in the database; any number may run."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class AlertServer:
         self._health = health or Health()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Send until `stop` is set, then what has been begun. Raises `Unavailable`, `Refused` or `Denied` at start."""
+        """Send until `stop` is set, then finish. Raises `Unavailable`, `Refused` or `Denied` at start."""
         await wait_until_ready(self._url, "alert", self._connect_timeout_s)
         database = Database(
             self._url, application_name=APPLICATION_NAME, connections_max=CONNECTIONS_MAX, measures=DatabaseMetrics()

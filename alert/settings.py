@@ -11,7 +11,7 @@ from model.listed import Names
 
 
 class AlertSettings(BaseModel):
-    """How patiently alerts are sent, and where to."""
+    """The pace and the limits of sending alerts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

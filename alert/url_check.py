@@ -1,4 +1,4 @@
-"""Whether the URL of a channel is one, said by the library that would send to it, in a separate process."""
+"""Checks the URL of a channel with the library that would send to it, in a separate process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WITHIN_S = 15.0
 
 
 async def fault_of(url: str) -> str | None:
-    """What is wrong with a URL, in a sentence without a secret; None: nothing is. Nothing is sent."""
+    """The fault of a URL, in a sentence without a secret; None if it is valid. Sends nothing."""
     couriers = Couriers()
     try:
         receipt = await couriers.deliver(

@@ -36,7 +36,7 @@ RARE = _WORKFLOWS
 """The workflow that hardly runs, and the only one of its project."""
 _CLIENTS = 32
 _STREAMS_MAX = 500
-"""All listeners are of one account, which may usually have fewer."""
+"""All listeners use one account, which normally may have fewer."""
 _ADDRESS = re.compile(r"serves at http://127\.0\.0\.1:(\d+)")
 _ASK = "INSERT INTO command (type, workflow_code) VALUES ('PAUSE', 1) RETURNING id"
 
@@ -75,7 +75,7 @@ _TOKEN = """
 
 
 def api(server: BenchServer, sizes: Sizes) -> list[Figure]:
-    """All figures of the part; first the lists, since starts and events add to the history."""
+    """All figures of the part; lists first, since starts and events add to the history."""
     with Cluster(server, "api", masters=0, workers=0) as cluster:
         cluster.define(_STARTED, [fake("a")])
         insert_history(cluster.connection, sizes.api_runs)
@@ -153,13 +153,13 @@ async def _starts(port: int, token: str, sizes: Sizes, cpu: CpuWatch, *, has_key
 
 
 async def _events(cluster: Cluster, port: int, token: str, sizes: Sizes) -> Figure:
-    """From the answer to a commit until the event is on the wire, commands one by one."""
+    """From the answer to a commit until the event is on the wire, for single commands."""
     lags = []
     async with HttpClient(port, token) as http, aclosing(_data(http)) as data:
         await anext(data)
         for _ in range(sizes.api_events):
             waiting = asyncio.ensure_future(anext(data))
-            await asyncio.sleep(0.2)  # what the hub still says of the one before
+            await asyncio.sleep(0.2)  # late events of the previous one
             while waiting.done():
                 waiting = asyncio.ensure_future(anext(data))
                 await asyncio.sleep(0.2)
@@ -184,7 +184,7 @@ async def _data(http: HttpClient) -> AsyncGenerator[bytes]:
 
 
 async def _listeners(port: int, token: str, sizes: Sizes, process: psutil.Process) -> Figure:
-    """The growth of the process's resident memory when so many listen at once."""
+    """The growth of the process's resident memory with this many listeners."""
     before = process.memory_info().rss
     async with AsyncExitStack() as stack:
         for _ in range(sizes.api_listeners):

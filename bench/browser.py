@@ -308,7 +308,7 @@ def _list(browser: Browser, running: RunningShoal, state: Path, sizes: Sizes) ->
 
 
 def _idle(browser: Browser, running: RunningShoal, state: Path, sizes: Sizes) -> Figure:
-    """What all processes of the browser use while nothing happens and Now is open."""
+    """The load of all browser processes while nothing happens and Now is open."""
     with _opened(browser, state) as opened:
         opened.goto(running.url + "/")
         opened.evaluate(_NOW_IS_THERE)

@@ -1,8 +1,8 @@
-"""What the statements of the hot loops read when nothing waits: pages touched, by EXPLAIN (ANALYZE, BUFFERS).
+"""The pages that the statements of the hot loops read when nothing waits, by EXPLAIN (ANALYZE, BUFFERS).
 
 Executed after the load measurements, so that there are deleted rows that VACUUM has left. A page is 8 kB; a few polls a
-second must touch few pages, and no table may be read in full, but for those that have a row a pool. Looks and claims
-search from the marks that an idle node has a few seconds after a load, and now and then from the first ids.
+second must touch few pages, and no table may be read in full, except those with one row a pool. Looks and claims search
+from the marks that an idle node has a few seconds after a load, and now and then from the first ids.
 """
 
 from __future__ import annotations

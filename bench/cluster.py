@@ -82,7 +82,7 @@ class Node:
         return found
 
     def metrics_url(self) -> str:
-        """Where it shows its metrics."""
+        """The URL of its metrics."""
         lines = (json.loads(line) for line in self._log.read_text().splitlines())
         return next(str(line["url"]) for line in lines if line.get("event") == "metrics_served")
 
@@ -145,8 +145,7 @@ class Cluster:
 
     @contextmanager
     def running(self, masters: int, workers: int) -> Iterator[None]:
-        """These processes beside what it has, for the duration of the block, which lets all runs end or no process
-        follow it."""
+        """Add these processes within the block, which lets all runs end or no process follow it."""
         before = len(self.nodes)
         self._start_nodes(masters, workers)
         try:
@@ -213,7 +212,7 @@ class Cluster:
         return float(self.one(_TOOK, first=first, last=last))
 
     def wait_until_ended(self, first: int, last: int, count: int) -> None:
-        """Until this many runs have ended of the commands between these two; it reads no others."""
+        """Wait until this many runs have ended, of the commands between these two; reads no others."""
         self.wait_until(lambda: bool(self.one(_ENDED, first=first, last=last) == count), 300, "all workflows had ended")
 
     def rows(self, query: str, **values: object) -> list[tuple[Any, ...]]:
@@ -240,12 +239,12 @@ class Cluster:
             time.sleep(every_s)
 
     def wait_until_taken(self, count: int, timeout_s: float) -> None:
-        """Until this many runs were created in this database; it reads only a sequence, which costs nothing."""
+        """Wait until this many runs were created in this database; reads only a sequence, which costs nothing."""
         query = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM workflow_instance_id_seq"
         self.wait_until(lambda: self.one(query) >= count, timeout_s, f"{count:,} workflows were started")
 
     def wait_until_all_ended(self, timeout_s: float) -> None:
-        """Until no command waits and no run is unfinished."""
+        """Wait until no command waits and no run is unfinished."""
         query = """SELECT NOT EXISTS (SELECT FROM command) AND NOT EXISTS
                    (SELECT FROM workflow_instance WHERE ended_at IS NULL)"""
         self.wait_until(lambda: bool(self.one(query)), timeout_s, "all workflows had ended", every_s=0.2)

@@ -1,4 +1,4 @@
-"""How long a person waits for a short verb: a new process each time, from its start to its end."""
+"""How long a user waits for a short verb: a new process each time, from its start to its end."""
 
 from __future__ import annotations
 

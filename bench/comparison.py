@@ -17,7 +17,7 @@ PAIRS_MIN = 3
 NEGLIGIBLE = 0.02
 """A smaller share of the former median is no difference: some figures, such as pages, have no spread at all."""
 _MORE_IS_BETTER = ("/s", "x", "%")
-"""How the units end of which more is better, where a figure has no target; of all others, such as ms, less is."""
+"""The unit suffixes for which more is better, without a target; for all others, such as ms, less is."""
 
 Run = Mapping[str, Mapping[str, Any]]
 """The figures of one execution of the bench by key, as `--json` writes them."""
@@ -74,14 +74,13 @@ class Compared:
 
     @property
     def verdict(self) -> Verdict:
-        """By the rule of this module."""
+        """Decide by the rule of this module."""
         difference = self.here.median - self.before.median
         if abs(difference) <= max(self.spread, NEGLIGIBLE * abs(self.before.median)):
             return Verdict.SAME
         return Verdict.FASTER if (difference > 0) is self.is_more_better else Verdict.SLOWER
 
     def as_json(self) -> dict[str, object]:
-        """For --json."""
         sides = {
             name: {"median": side.median, "spread": side.spread, "values": list(side.values)}
             for name, side in (("before", self.before), ("here", self.here))
@@ -92,7 +91,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All figures that both trees have measured each time, and the keys of those that only one has."""
+    """All figures that both trees measured each time, and the keys of those that only one has."""
 
     figures: tuple[Compared, ...]
     only_before: tuple[str, ...]
@@ -100,7 +99,7 @@ class Comparison:
 
     @property
     def slower(self) -> tuple[Compared, ...]:
-        """Those that are slower here by more than their spread."""
+        """The figures that are slower here by more than their spread."""
         return tuple(each for each in self.figures if each.verdict is Verdict.SLOWER)
 
 

@@ -1,4 +1,4 @@
-"""What a load costs the database, in counts that no other load on the machine changes."""
+"""What a load costs the database, in counts that other load on the machine does not change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COUNTS = """
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Of one item: statements as clients sent them, BEGIN and COMMIT included, transactions, and bytes of WAL."""
+    """The cost of one item: statements (BEGIN and COMMIT included), transactions, and bytes of WAL."""
 
     statements: float
     transactions: float
@@ -36,7 +36,7 @@ class CostWatch:
         self._before = self._counts()
 
     def used(self, count: int) -> Costs:
-        """What it was for each of so many items."""
+        """The cost divided by the number of items."""
         wal, statements, transactions = (
             (after - before) / count for after, before in zip(self._counts(), self._before, strict=True)
         )

@@ -64,7 +64,7 @@ PARTS = (
     "retention",
     "history",
 )
-"""What can be measured alone, in this order."""
+"""The parts that can be measured alone, in this order."""
 ENDURANCE = "endurance"
 """A part that is measured only when it is asked for."""
 RATIOS = "Shoal beside the limits, in this run"
@@ -81,11 +81,10 @@ class Result:
     is_quick: bool
     warnings: dict[str, int] = field(default_factory=dict)
     is_whole: bool = True
-    """Whether all was measured: nobody stopped it, and nothing failed."""
+    """Whether everything was measured, without a stop or a failure."""
     has_failed: bool = False
 
     def as_json(self) -> dict[str, object]:
-        """For --json."""
         return {
             "machine": self.machine.as_json(),
             "is_quick": self.is_quick,
@@ -199,13 +198,13 @@ def _on_one_cluster(
 
 
 def _endurance(sizes: Sizes) -> list[Figure]:
-    """On a server of its own, since what it leaves does not fit into memory."""
+    """Runs on a server of its own, since its data does not fit into memory."""
     with BenchServer(on_disk=True) as server:
         return endurance.endurance(server, sizes)
 
 
 def _with_history(sizes: Sizes) -> Iterator[Measurement]:
-    """On a server of its own, since a long history does not fit into memory."""
+    """Runs on a server of its own, since a long history does not fit into memory."""
     with BenchServer(on_disk=True) as server, History(server, sizes) as history:
         yield f"filling a history of {sizes.history_attempts:,} attempts", history.fill
         yield "lists with a history and without", history.lists

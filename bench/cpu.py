@@ -52,14 +52,14 @@ def work_of(cores: Mapping[str, float], took_s: float, count: int) -> dict[str, 
 
 
 def work_told(cores: Mapping[str, float], took_s: float, count: int, one: str) -> str:
-    """The same for the table, and how many cores other processes used, if that matters."""
+    """Format the work for the table, and how many cores other processes used, if that matters."""
     work = ", ".join(f"{part} {value:.0f}" for part, value in work_of(cores, took_s, count).items())
     others = cores_told({"others": cores["others"]})
     return f"µs of processor a {one}: {work}{f'; cores: {others}' if others else ''}"
 
 
 def cores_told(cores: Mapping[str, float]) -> str:
-    """For the table: which part used how many cores."""
+    """Format for the table which part used how many cores."""
     return ", ".join(f"{part} {value:.2f}" for part, value in cores.items() if value >= _TOLD_CORES_MIN)
 
 

@@ -12,7 +12,7 @@ PART = "Beside tasks that wait for other workflows: one master, one worker each"
 _PARALLEL, _WAITS, _AWAITED = 1001, 2000, 5000
 _WIDTH = 10
 _KINDS = 100
-"""How many workflows wait, for as many others, which never run."""
+"""How many workflows wait, for as many others that never run."""
 _WAITING = """
     SELECT count(*) FROM task_instance WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT'
 """

@@ -24,7 +24,7 @@ PART = "Endurance: one master, one worker, FAKE and SHELL"
 _FAKE, _SHELL = 1001, 1002
 _WIDTH = 10
 _UNFINISHED = {_FAKE: 1_000, _SHELL: 20}
-"""So many runs of each are always there."""
+"""How many runs of each are kept unfinished."""
 _MIB = 2**20
 # The first minute begins with an idle cluster.
 _FIRST_FULL = 1
@@ -44,14 +44,14 @@ _KEPT = "SELECT pg_database_size(current_database())"
 
 @dataclass(frozen=True, slots=True)
 class _Minute:
-    """What was done in a minute, and what there was at its end."""
+    """The work of a minute, and the state at its end."""
 
     fake_per_s: float
     shell_per_s: float
     cpu_us: float
-    """Of a task."""
+    """Per task."""
     memory_bytes: int
-    """Of master, worker and their children."""
+    """Of the master, the worker and their children."""
     queue_bytes: int
     database_bytes: int
     tasks: int
@@ -98,7 +98,7 @@ def _minutes(cluster: Cluster, count: int, minute_s: float) -> Iterator[_Minute]
 
 
 def _memory_bytes(pid: int) -> int:
-    """What a process and its children have for themselves alone."""
+    """The private memory of a process and its children."""
     total = 0
     for process in [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]:
         with suppress(psutil.Error):

@@ -55,7 +55,6 @@ class Figure:
         return f"{shown(self.value)} {self.unit}"
 
     def as_json(self) -> dict[str, object]:
-        """For --json."""
         return {
             "key": self.key,
             "part": self.part,

@@ -30,7 +30,8 @@ _MONTH_SHARE = (_DAYS - _KEPT_DAYS) / _DAYS
 _WORKFLOW, _ONE_TASK = 1001, 1002
 _WIDTH = 10
 _SHORT_ATTEMPTS = 250_000
-"""Of the database with which lists are compared: enough that its pages are as full. It has the last hours only."""
+"""The attempts of the database with which lists are compared: enough that its pages are as full. It only covers the
+last hours."""
 _HOT_PATH = Target(0.95, "higher")
 _SECONDS = Target(2_000, "lower")
 """No single start waits longer than this while a month is deleted."""
@@ -59,14 +60,14 @@ _FIRST_TASK = """
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """What each turn took, in seconds, without and with what is measured: a history, or its deletion."""
+    """The seconds of each turn, without and with what is measured: a history, or its deletion."""
 
     without_s: list[float]
     with_s: list[float]
 
     @property
     def ratio(self) -> float:
-        """Of the rates: below 1 = slower with it."""
+        """The ratio of the rates: below 1 = slower with it."""
         return median(without / with_ for without, with_ in zip(self.without_s, self.with_s, strict=True))
 
     @property
@@ -134,7 +135,7 @@ class History:
         return [Figure("history_lists_ratio", PART, what, before_ms / ms, "x", _HOT_PATH, how, details)]
 
     async def _compare_lists(self, tokens: list[str], number: int) -> list[Compared]:
-        """By new API processes: two that do the same differ by some per cent for as long as they live."""
+        """Compare with new API processes: two that do the same differ by some per cent for as long as they live."""
         with (
             api.serving(self._server, self._short.url, f"api-short-{number}") as (short, _),
             api.serving(self._server, self._full.url, f"api-full-{number}") as (full, _),
@@ -158,7 +159,7 @@ class History:
             return figures + self._deleting()
 
     def _deleting(self) -> list[Figure]:
-        """With and without the deletion of a month, in turn, while a page of runs is read again and again."""
+        """Measure with and without the deletion of a month, in turns, while a page of runs is read repeatedly."""
         full, count = self._full, self._sizes.history_workflows
         pairs, deleted, used = _Pairs([], []), 0, dict[str, float]()
         pages_ms: list[float] = []
@@ -199,7 +200,7 @@ class History:
 
     @contextmanager
     def _month_leaves(self) -> Iterator[None]:
-        """For the block the history is deleted but for its last days; it begins after the first step."""
+        """Delete the history within the block, except its last days; the block begins after the first step."""
         full, before = self._full, self._full.one(_STEPS)
         full.connection.execute(f"UPDATE project SET kept_days = {_KEPT_DAYS} WHERE kept_days = 0".encode())
         full.connection.execute(b"UPDATE duty SET due_at = clock_timestamp() WHERE name = 'retention' AND steps = 0")

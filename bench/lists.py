@@ -38,7 +38,8 @@ async def lists(client: HttpClient, sizes: Sizes, part: str, rare: int) -> list[
 
 
 async def compared(before: HttpClient, client: HttpClient, count: int, rare: int) -> list[Compared]:
-    """The same lists of two APIs, which are asked in turn, `count` times each; no answer counts as long as it took."""
+    """Compare the same lists of two APIs, asked in turns, `count` times each; failed answers count with their
+    duration."""
     found = []
     others = _all(before, rare)
     for key, (what, ask) in _all(client, rare).items():
@@ -55,7 +56,7 @@ async def compared(before: HttpClient, client: HttpClient, count: int, rare: int
 
 
 def _all(client: HttpClient, rare: int) -> dict[str, tuple[str, Callable[[], Awaitable[object]]]]:
-    """By key: in words, and a call."""
+    """Key -> a description, and a call."""
     runs = {f"list_{name}": (f"runs, {what}", f"{_RUNS}?{query}") for name, (what, query) in _of_runs(rare).items()}
     attempts = {
         f"attempts_{name}": (f"attempts, {what}", f"{_ATTEMPTS}?{query}")

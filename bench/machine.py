@@ -34,7 +34,6 @@ class Machine:
     shoal_settings: Mapping[str, str]
 
     def as_json(self) -> dict[str, object]:
-        """For --json."""
         return asdict(self)
 
 

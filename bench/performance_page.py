@@ -58,7 +58,7 @@ def _machine(result: Result) -> Iterable[str]:
 
 
 def rows(figures: Iterable[Figure]) -> Iterator[str]:
-    """Those of a part; what was measured as in the row above, up to the first semicolon, is not said again."""
+    """The rows of a part; a description that begins as in the row above, up to the first semicolon, is not repeated."""
     above = ""
     for family, members in groupby(figures, key=lambda figure: figure.family):
         same = list(members)

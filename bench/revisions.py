@@ -31,7 +31,7 @@ from tests.servers.child import Child, PrivateFolder
 
 HERE = Path(__file__).parent.parent
 PARTS = ("starts", "flow")
-"""What is compared unless asked otherwise: throughput and latency."""
+"""The default comparison: throughput and latency."""
 NOT_OURS = frozenset({postgres_alone.PART, RATIOS})
 """Headings of figures that say nothing of a tree: PostgreSQL alone, and ratios of other figures."""
 _LOCK = "requirements.lock"
@@ -49,7 +49,6 @@ class Report:
     notes: tuple[str, ...]
 
     def as_json(self) -> dict[str, object]:
-        """For --json."""
         return {
             "revision": self.revision,
             "commit": self.commit,
@@ -149,7 +148,7 @@ def _checked_out(commit: str, tree: Path) -> Iterator[Path]:
         yield tree
     finally:
         shutil.rmtree(tree, ignore_errors=True)
-        _git("worktree", "prune")  # of one that was killed too
+        _git("worktree", "prune")  # even after a kill
 
 
 def _notes(revision: str, tree: Path) -> Iterator[str]:

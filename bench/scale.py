@@ -67,7 +67,7 @@ async def _idle(url: str, workers: list[Me], seconds: float) -> int:
     """The number of statements that were sent."""
     database = Database(url, application_name="bench", keeps_plans=True)
     loop = asyncio.get_running_loop()
-    free = asyncio.Semaphore(CONNECTIONS_MAX)  # of a pool a connection is waited for in vain after some time
+    free = asyncio.Semaphore(CONNECTIONS_MAX)  # waiting for a pool's connection times out
     end_s, sent = loop.time() + seconds, 0
 
     async def idle(me: Me) -> None:

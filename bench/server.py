@@ -104,7 +104,7 @@ class BenchServer:
 
     @contextmanager
     def plain_database(self, name: str) -> Iterator[str]:
-        """The same without the schema."""
+        """A database without the schema."""
         self._server.create_database(name)
         try:
             yield name

@@ -49,7 +49,7 @@ _KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """What programs took: how many ended a second, and the milliseconds of processor of each, of all that ran."""
+    """The rate of programs per second, and the milliseconds of processor time of each."""
 
     per_s: float
     cpu_ms: float
@@ -84,7 +84,7 @@ def _tasks(cluster: Cluster, kind: _Kind, sizes: Sizes) -> _Taken:
 
 
 def _bare(command: Sequence[str], count: int) -> _Taken:
-    """So many of it, on all cores at once."""
+    """Run this many at once, on all cores."""
     cores = os.cpu_count() or 1
     each, (busy_s, _), began = count // cores, machine_seconds(), time.monotonic()
     loops = [

@@ -49,7 +49,7 @@ def rate(
     """Starts a second over the first `measured` of `waiting` commands, the CPU use as text, and as values."""
     with Cluster(server, name, masters, 0) as cluster:
         cluster.define(_ONE_TASK, [fake("a")])
-        with cluster.connection.transaction():  # after it the last row may already be deleted
+        with cluster.connection.transaction():  # afterwards the last row may be deleted already
             cluster.start(_ONE_TASK, waiting)
             asked_at = cluster.one("SELECT max(created_at) FROM command")
         cpu = cluster.cpu()

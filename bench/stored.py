@@ -1,8 +1,8 @@
 """The cost of the log store: tasks a second with one, relative to those without, in the same run.
 
 Two clusters on one server, of which one has a shared folder as its log store, take turns: with, without, without, with
-and so on. The ratio is the median of those of the pairs. What is copied after the last run of a round has ended is
-waited for before the next round, so that it slows nobody else.
+and so on. The ratio is the median of those of the pairs. Before the next round the copies of the last one are finished,
+so that they slow nothing else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What looks of WAIT tasks cost: the processor of a worker and its children, and statements, for each look."""
+"""The cost of each look of a WAIT task: processor time of a worker and its children, and statements."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _often(
 
 
 def _rarely(server: BenchServer, thing: Mapping[str, Any], count: int, pause_s: int) -> Figure:
-    """Of whole rounds: from the end of the first look of all to the end of another."""
+    """Measure whole rounds: from the end of the first look of all to the end of another."""
     with Cluster(server, "waits-minute", 1, 1) as cluster:
         _have_wait(cluster, _MINUTELY, thing, count, f"{pause_s}s")
         cpu, until = cluster.cpu(), cluster.one(_LOOKS) + _ROUNDS * count

@@ -1,4 +1,4 @@
-"""The cost of watching: throughput while a hub reads all that changes, relative to that while nobody watches."""
+"""The cost of watching: throughput while a hub reads all changes, relative to that without a watcher."""
 
 from __future__ import annotations
 
@@ -144,5 +144,5 @@ def _lags(cluster: Cluster, count: int) -> list[float]:
             if not watching.came.wait(10):
                 raise BenchFailed("no event came within 10 s of a commit")
             lags.append(time.monotonic() - committed_s)
-            time.sleep(0.3)  # what the master did with the command is an event too
+            time.sleep(0.3)  # the master's handling of the command is an event too
     return lags

@@ -1,4 +1,4 @@
-"""Polls for work without a notification: on a timer, when the slot changed, and when an attempt's wait is over.
+"""Polls for unannounced work: on a timer, when the slot changed, and when an attempt's wait is over.
 
 One statement a poll, so that an idle master costs next to nothing; the loops that it wakes read the tables again.
 """
@@ -42,7 +42,7 @@ DUE_PAUSE_S = 0.02
 
 
 class Poller:
-    """Wakes the command loop, the driver and what cares for streams, and queues attempts whose time has come."""
+    """Wakes the command loop, the driver and the care of streams, and queues attempts whose time has come."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class Poller:
             await set_within(self._poll_now, pause_s)
 
     async def _poll(self) -> float | None:
-        """Seconds until the next attempt is due, if any waits."""
+        """Returns seconds until the next waiting attempt is due; None if none waits."""
         began_s, slot = boottime_s(), self._membership.slot
         if slot != self._slot:
             self._slot = slot
@@ -139,7 +139,7 @@ class Poller:
         return waiting.due_in_s
 
     def _looked(self, waiting: WaitingWork, marks: Marks, began_s: float) -> None:
-        """A look that searched from these marks has ended."""
+        """Update the marks after a search from these."""
         ended_s = boottime_s()
         self._walks.took(ended_s - began_s, ended_s, of_all=marks == FROM_FIRST)
         self._marks.looked(

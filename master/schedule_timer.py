@@ -1,9 +1,9 @@
 """Fires the schedules of this master's slot, by the database's clock.
 
-The rows say what is due; this loop only polls. APScheduler is the timer that wakes it for the next fire, a notification
-wakes it for a changed schedule, and it polls periodically, so that a changed clock, a lost notification or a row
-changed by plain SQL costs only a delay. When a master dies, the next owner of its slot continues from the rows. A
-schedule that cannot be read gets a sentence into its `problem` and is paused until somebody changes it.
+The rows say what is due; this loop only polls. APScheduler wakes it for the next fire and a notification for a changed
+schedule. It also polls periodically, so that a changed clock, a lost notification or a row changed by plain SQL costs
+only a delay. When a master dies, the next owner of its slot continues from the rows. A schedule that cannot be read
+gets a sentence into its `problem` and is paused until somebody changes it.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from registry.clock import boottime_s
 log = structlog.get_logger()
 
 DUE_BATCH = 200
-"""Most schedules fired in one transaction."""
+"""How many schedules fire in one transaction."""
 DUE_PAUSE_S = 0.01
 """Slightly more than the remaining time, so that the poll finds it due."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """A fire, and the time since when fires were missed before it."""
+    """A fire, and since when fires before it were missed."""
 
     fire: Fire
     missed_since: datetime | None = None
@@ -66,7 +66,7 @@ class Schedules:
         self._blame: Blame[ScheduleId] = Blame(LONG_S)
 
     def changed(self) -> None:
-        """A schedule was written."""
+        """Look for changes: a schedule was written."""
         self.any_online = True
         self.wake.set()
 
@@ -145,14 +145,13 @@ class Schedules:
             return fired
 
     def _set(self, timer: AsyncIOScheduler, due_in_s: float | None) -> None:
-        """Set the timer for the next fire; one that is later than the next poll waits for that."""
+        """Set the timer for the next fire, unless the next poll comes first."""
         if due_in_s is not None and due_in_s < self._settings.look_every.total_seconds():
             timer.add_job(self.wake.set, _After(due_in_s + DUE_PAUSE_S), id="next", replace_existing=True)
 
 
 class _After(BaseTrigger):  # type: ignore[misc]  # APScheduler 3 has no types
-    """Fires once, after a time span: it converts the database's time to the machine's without comparing the two
-    clocks."""
+    """Fires once, after a time span, so that the clocks of database and machine are never compared."""
 
     def __init__(self, seconds: float) -> None:
         self._span = timedelta(seconds=seconds)
@@ -182,7 +181,7 @@ def _compute_all(due: DueSchedules) -> list[_Planned]:
 
 
 def _compute(row: ScheduleRow, now: datetime) -> _Planned | None:
-    """Its fire, computed now; None when this machine is short of a resource, which means nothing about the schedule."""
+    """Compute its next fire; None when this machine lacks a resource, which says nothing about the schedule."""
     try:
         table = Timetable.of(row)
         next_fire = stored_time(row.next_fire_at, "next_fire_at")

@@ -64,13 +64,13 @@ _Part = Callable[[], Coroutine[Any, Any, None]]
 class Master:
     """One master. `run` returns after a graceful stop.
 
-    To drain it is to end its life as on a stop: the next one is idle from its beginning, until the drain ends.
+    Draining ends its life as on a stop; the next one idles from its beginning until the drain ends.
 
     Args:
         name: its name in the cluster; no other living master may have it.
         address: `host:port`, for people.
         spans: sends the spans of runs; None = there are none.
-        log_store: what has large values.
+        log_store: has large values.
         health: learns when it has its first slot, and whether it takes work.
     """
 
@@ -182,7 +182,7 @@ class Master:
         always: Sequence[_Part],
         by_slot: Sequence[_Part],
     ) -> None:
-        """Run the parts of a life until it is to end; those `by_slot` only while it takes part."""
+        """Run the parts of a life until it must end; those `by_slot` only while it takes part."""
         async with asyncio.TaskGroup() as tasks:
             running = [tasks.create_task(part()) for part in always]
             claiming: list[asyncio.Task[None]] = []
@@ -225,7 +225,7 @@ class Master:
                 async with life.database.writing() as connection:
                     if await nodes.set_left(connection, life.me, broke=broke):
                         handed = await failover.fail_over(connection, FAILOVER_MAX)
-            except BadData:  # for example of one run: the master leaves all the same
+            except BadData:  # for example about one run: the master still leaves
                 await life.database.write(nodes.set_left, life.me, broke=broke)
         except ShoalError as error:
             log.warning("end_not_recorded", error=str(error), so="the others fail over when they miss its beat")

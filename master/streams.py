@@ -1,8 +1,8 @@
-"""Moves streams where they are spread unevenly, and restarts those of a run one after the other.
+"""Moves unevenly spread streams, and restarts those of a run one after the other.
 
-Done by the master whose turn it is, in one transaction: it only writes which attempts their workers are to end; each
-is followed by another, which the worker with the fewest streams claims. A few move at a time: the next ones when the
-former run, and are ready, again. So it may be interrupted anywhere, and any other master goes on from the rows.
+One master at a time does it, in one transaction that only writes which attempts their workers must end; another attempt
+follows each, claimed by the worker with the fewest streams. A few move at a time: the next ones when the former run and
+are ready again. So it may be interrupted anywhere, and any other master continues from the rows.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from registry.clock import boottime_s
 log = structlog.get_logger()
 
 NAME = "streams"
-"""Whose turn it is is computed as for a duty of this name."""
+"""The name from which the turn is computed, as for a duty."""
 MOVES_AT_ONCE = 2
-"""How many streams of a group are between two workers at the same time."""
+"""How many streams of a group move between two workers at the same time."""
 
 
 class Streams:
-    """Cares for streams, until cancelled, while it is this master's turn."""
+    """Takes care of streams, until cancelled, while it is this master's turn."""
 
     def __init__(self, life: Life, membership: Membership, settings: MasterSettings) -> None:
         self._life = life
@@ -51,7 +51,7 @@ class Streams:
         self._any_to_do = asyncio.Event()
 
     def notice(self, *, any_to_do: bool) -> None:
-        """Take note of whether there are streams, or anything is asked of them (`Poller`)."""
+        """Record whether there are streams, or requests about them (`Poller`)."""
         if any_to_do:
             self._any_to_do.set()
         else:
@@ -59,7 +59,7 @@ class Streams:
             self._uneven_since_s.clear()
 
     async def run(self) -> None:
-        """Care for them at most once a look, until cancelled. Raises `Fenced`."""
+        """Run at most once a look, until cancelled. Raises `Fenced`."""
         while True:
             await self._any_to_do.wait()
             self._any_to_do.clear()
@@ -96,7 +96,7 @@ class Streams:
             del self._uneven_since_s[gone]
         for group in sorted(groups):
             of_group = [each for each in living if each.worker_group == group]
-            if any(each.restarts for each in of_group):  # what is restarted goes to the worker with the fewest anyway
+            if any(each.restarts for each in of_group):  # restarts go to the worker with the fewest anyway
                 continue
             fine = [row for row in workers if row.epoch not in troubled.get(group, ())]
             found = moves_of(group, of_group, fine, MOVES_AT_ONCE, contested(group, first, workers))
@@ -113,13 +113,13 @@ class Streams:
             await streams.rebalanced(connection, sorted(even))
 
     def _is_time(self, group: str) -> bool:
-        """Whether it has been uneven for so long that it is rebalanced without being asked for."""
+        """Whether it has been uneven long enough to be rebalanced without a request."""
         since_s = self._uneven_since_s.setdefault(group, boottime_s())
         return self._after_s > 0 and boottime_s() - since_s >= self._after_s
 
 
 def contested(group: str, first: Collection[FirstInLine], workers: Sequence[NodeRow]) -> set[str]:
-    """The pools of which others than streams of this group would get what one of them gives back. Pure."""
+    """The pools in which others than streams of this group would get what one of them returns. Pure."""
     served = {name for row in workers if row.heartbeat is not None for name in row.heartbeat.groups}
     return {
         each.pool
@@ -131,11 +131,11 @@ def contested(group: str, first: Collection[FirstInLine], workers: Sequence[Node
 def moves_of(
     group: str, living: Sequence[LivingStream], workers: Sequence[NodeRow], at_once: int, kept: Collection[str] = ()
 ) -> Mapping[TaskInstanceId, str]:
-    """The streams of a group that are to move now, each with the reason: the youngest of the workers that have most,
-    first those that need no resources, and none that holds some of the pools in `kept`: it would lose them.
+    """The streams of a group that should move now, each with the reason: the youngest of the workers with the most,
+    first those without resources, and none that holds a resource of the pools in `kept`, which it would lose.
 
-    So many may be on their way at once, those included that move, wait, or are not ready again; one that waits for a
-    pool is not. Pure.
+    `at_once` limits them together with those that move, wait, or are not ready again, except for one that waits for a
+    pool. Pure.
     """
     resting = [each for each in living if each.worker is not None and not each.moves]
     running = Counter(each.worker for each in resting if each.worker is not None)
@@ -152,7 +152,7 @@ def moves_of(
 
 
 async def _restart(connection: FencedTransaction) -> None:
-    """Begin the restarts whose turn has come, and delete those that are done."""
+    """Begin the restarts whose turn has come, and delete finished ones."""
     asked = {(each.restart.run, each.restart.code): each for each in await streams.restarts(connection)}
     done, starts = [], []
     for restart, turn in turns([each.restart for each in asked.values()]):
@@ -179,7 +179,7 @@ async def _begin(connection: FencedTransaction, asked: AskedRestart) -> None:
         case TaskState.DELAY_EXECUTION:  # its pause ends
             if await streams.start_now(connection, [id_]):
                 await streams.begin_restart(connection, restart, 0)
-        case TaskState.QUEUED | TaskState.DISPATCH:  # what begins is new anyway
+        case TaskState.QUEUED | TaskState.DISPATCH:  # a new attempt begins anyway
             await streams.begin_restart(connection, restart, 0)
         case _:  # it ended by itself: if it is started again, it does not pause, and that is waited for
             await streams.begin_restart(connection, restart, restart.attempt)

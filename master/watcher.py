@@ -1,10 +1,10 @@
 """The watcher: each master checks its own runs periodically, and repairs those that have no reason to wait.
 
-State is in rows, events only wake. If a run is not over and nothing can advance it, that is a bug: an event
-was lost, or somebody changed its rows. So is memory that differs from rows. A fault that two checks in a row find, so
-that no race raises an alarm, is logged and counted, and the run is driven again from its rows. Memory is compared only
-while no transaction is open and every outcome is known (`master/drive/open_transactions.py`). A run that stays stuck
-ends as FAILURE: it must neither stay RUNNING nor be retried forever.
+State is in rows; events only wake. If a run is not over and nothing can advance it, that is a bug: an event was lost,
+or somebody changed its rows. Memory that differs from rows is a bug too. Only a fault that two checks in a row find
+counts, so that no race raises an alarm; it is logged and counted, and the run is driven again from its rows. Memory is
+compared only while no transaction is open and every outcome is known (`master/drive/open_transactions.py`). A run that
+stays stuck ends as FAILURE: it must neither stay RUNNING nor be retried forever.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ STRETCH_MAX = 1_000
 STRETCH_PAUSE_S = 0.5
 """The pause between two stretches: a master that drives thousands must not query all of them at once."""
 UNDER_WAY_MAX = 20_000
-"""The number of attempts believed to be in flight that are checked; the others when some of those have ended."""
+"""How many attempts believed to be in flight are checked; the others follow when some of those have ended."""
 TRIES_MAX = 3
 """A run that is still stuck after it was driven again this often ends as FAILURE."""
 
@@ -73,7 +73,7 @@ class Watcher:
                 log.warning("watch_failed", error=str(error))
 
     async def check(self) -> None:
-        """Check once all that this master drives or owns, stretch by stretch."""
+        """Check everything that this master drives or owns, stretch by stretch."""
         found: dict[WorkflowInstanceId, str] = {}
         suspects: dict[WorkflowInstanceId, str] = {}
         ids = sorted(self._driver.runs.ids())
@@ -97,9 +97,9 @@ class Watcher:
     async def _stretch(
         self, ids: Sequence[WorkflowInstanceId], after: WorkflowInstanceId
     ) -> tuple[dict[WorkflowInstanceId, str], WorkflowInstanceId | None]:
-        """The faults of the runs that follow `after`, and the last of these runs, None if there are no more.
+        """The faults of the runs after `after`, and the last of these runs, None if there are no more.
 
-        `ids` are those that this master has had in memory as the check began, in order.
+        `ids` are the runs in this master's memory when the check began, in order.
         """
         runs, size = self._driver.runs, self._stretches.size
         first = bisect_right(ids, after)
@@ -131,7 +131,7 @@ class Watcher:
     def _still_unheard(
         self, unheard: Collection[UnderWay], held: dict[WorkflowInstanceId, WorkflowRunnable]
     ) -> dict[WorkflowInstanceId, str]:
-        """Those whose runnable is the same, and has received no event while the rows were read."""
+        """The faults among these whose runnable is unchanged, and got no event while the rows were read."""
         return {
             each.instance: f"attempt {each.attempt} of its task {each.code} has ended, but its master does not know"
             for each in unheard

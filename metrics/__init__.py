@@ -1,1 +1,1 @@
-"""What a process counts and measures of itself, and where Prometheus reads it."""
+"""What a process counts and measures about itself, and the endpoint for Prometheus."""

@@ -22,7 +22,7 @@ listeners = PART.gauge("shoal_api_listeners", "Open streams of events and of log
 
 
 def answered(method: str, status: int, seconds: float, operation: str | None) -> None:
-    """A request was answered; `operation` is None where there is none of that address."""
+    """Count an answered request; `operation` is None for an unknown address."""
     known = method if method in METHODS else OTHER
     requests.labels(known, f"{status // 100}xx").inc()
     request_seconds.labels(known).observe(seconds)

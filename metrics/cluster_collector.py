@@ -1,7 +1,7 @@
-"""Figures of the whole cluster, which all who read them from the database see alike.
+"""Figures of the whole cluster, which every process reads alike from the database.
 
-A scrape asks for them, and waits a moment; then it shows what was last read, with its age. The reader calls
-`show`; nothing is read while nobody scrapes.
+A scrape requests them and waits a moment; then it shows the last ones, with their age. The reader calls `show`; without
+scrapes nothing is read.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from metrics.declaring import Part
 PART = Part()
 
 SHOWN_S_MAX = 60.0
-"""Figures that are older are not shown: they would look like those of a cluster that stands still."""
+"""Older figures are hidden: they would look like those of a cluster at a standstill."""
 FRESH_S_MAX = 0.25
-"""For so long a scrape waits for newer ones."""
+"""How long a scrape waits for newer ones."""
 LOOK_S = 0.01
 
 reads_failed = PART.counter("shoal_cluster_reads_failed_total", "Reads of the figures of the cluster that failed.")
@@ -38,18 +38,18 @@ class Figure:
 
 
 class ClusterCollector(Collector):
-    """What was last read of the cluster."""
+    """The figures that were last read."""
 
     def __init__(self) -> None:
         self.on_asked: Callable[[], None] | None = None
-        """Called in the responder's thread to have them read; None = nobody reads them."""
+        """Called in the responder's thread to request a read; None = nobody reads."""
         self._figures: tuple[Figure, ...] = ()
         self._read_s = float("-inf")
         self._rests_until_s = float("-inf")
         self._rounds = 0
 
     async def refresh(self) -> None:
-        """Have them read if that is due. Called in the responder's thread before each scrape."""
+        """Request a read if one is due. Called in the responder's thread before each scrape."""
         now_s = time.monotonic()
         if self.on_asked is None or now_s < self._rests_until_s:
             return
@@ -59,12 +59,11 @@ class ClusterCollector(Collector):
             await asyncio.sleep(LOOK_S)
 
     def rest(self, seconds: float) -> None:
-        """They were read, or could not be, or are not shown here: nobody is to ask for so long."""
+        """Request no read for `seconds`: the figures were read, could not be, or are not shown here."""
         self._rests_until_s = time.monotonic() + seconds
         self._rounds += 1
 
     def show(self, figures: Iterable[Figure]) -> None:
-        """Show these from now on."""
         self._figures, self._read_s = tuple(figures), time.monotonic()
 
     def hide(self) -> None:
@@ -72,7 +71,7 @@ class ClusterCollector(Collector):
         self._figures = ()
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing: so that it is not collected when it is registered."""
+        """Return nothing, so that registering does not collect."""
         return ()
 
     def collect(self) -> Iterable[Metric]:

@@ -1,4 +1,4 @@
-"""What a process waits for its database."""
+"""How long a process waits for its database."""
 
 from __future__ import annotations
 

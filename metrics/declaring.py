@@ -1,8 +1,8 @@
-"""How a metric is declared: one line, in the module of the part that counts.
+"""Declares metrics: one line each, in the module of the part that counts.
 
-A metric is a name at the top of a module, as a log is. Its name begins with `shoal_` and the part that counts
-(`shoal_master_`), a counter's ends with `_total`, a time is in seconds. Labels have few values, known in advance: never
-an id of a run, a task or a command. Which parts a role shows is said in `shoal/config/metrics.py`.
+A metric is a module-level name, like a log. Its name begins with `shoal_` and the part that counts (`shoal_master_`), a
+counter's ends with `_total`, a time is in seconds. Labels have few values, known in advance: never an id of a run, a
+task or a command. `shoal/config/metrics.py` lists the parts that a role shows.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summ
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 TIMES_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""The limits for what is one round trip or a few."""
+"""The buckets for one or a few round trips."""
 WAITS_S = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0)
-"""The limits for what waits for its turn."""
+"""The buckets for waits in a queue."""
 
 
 class Times(Histogram):
-    """Times in seconds, counted up to each limit."""
+    """Times in seconds, counted up to each bucket limit."""
 
     def observe_all(self, seconds: Collection[float]) -> None:
-        """The same as `observe` for each, for the hot path: a few locks for a batch instead of two for each time."""
+        """Observe many times in the hot path: a few locks for a batch instead of two for each."""
         if not seconds:
             return
         self._sum.inc(sum(seconds))
@@ -40,20 +40,19 @@ class Part:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.refresh: Callable[[], Awaitable[None]] | None = None
-        """Awaited before each scrape, in the responder's thread; it takes a moment at most."""
+        """Awaited before each scrape, in the responder's thread; must take only a moment."""
 
     def counter(self, name: str, meaning: str, labels: Sequence[str] = ()) -> Counter:
-        """What only grows. `meaning` is one sentence with its unit."""
+        """A value that only grows. `meaning` is one sentence with its unit."""
         return Counter(name, meaning, labels, registry=self.registry)
 
     def gauge(self, name: str, meaning: str, labels: Sequence[str] = ()) -> Gauge:
-        """What goes up and down."""
+        """A value that rises and falls."""
         return Gauge(name, meaning, labels, registry=self.registry)
 
     def times(self, name: str, meaning: str, limits: Sequence[float] = TIMES_S, labels: Sequence[str] = ()) -> Times:
-        """Times in seconds, counted up to each limit."""
         return Times(name, meaning, labels, registry=self.registry, buckets=limits)
 
     def sums(self, name: str, meaning: str, labels: Sequence[str] = ()) -> Summary:
-        """How many times, and their sum in seconds: a mean, without the series of a histogram."""
+        """A count of times, and their sum in seconds: a mean, without the series of a histogram."""
         return Summary(name, meaning, labels, registry=self.registry)

@@ -1,9 +1,8 @@
-"""What a process says of its own health to supervisors, load balancers and people.
+"""A process's own health, for supervisors, load balancers and people.
 
-It *lives* while its loop turns and it tries to beat; it is *ready* while it has all that it needs to take work. A
-server that is away makes it not ready, and no more: a restart would not bring that server back. Who asks is in another
-thread (`metrics/responder.py`), so that a loop that hangs is told from outside: a check reads values and waits for
-nothing.
+It *lives* while its loop turns and it tries to beat; it is *ready* while it has everything that it needs to take work.
+A server that is away only makes it not ready: a restart would not bring that server back. Probes are answered in
+another thread (`metrics/responder.py`), so that they reveal a hanging loop: a check only reads values and never waits.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 Check = Callable[[], str | None]
-"""What is missing, in words; None = nothing."""
+"""Returns what is missing, in words; None = nothing."""
 
 PULSE_S_MAX = 10.0
-"""A loop that has not turned for so long hangs."""
+"""A loop that has not turned for this long hangs."""
 
 
 class Health:
-    """The health of one process; `pulse` is called by its loop, about once a second.
+    """The health of one process; its loop calls `pulse` about once a second.
 
     Args:
         begun: set once it has begun its work; from then on it stops gracefully, and counts as started.
@@ -30,13 +29,13 @@ class Health:
     def __init__(self, begun: asyncio.Event | None = None) -> None:
         self.begun = begun or asyncio.Event()
         self.waits_for: str | None = None
-        """Why it cannot begin its work, in words for everybody who reaches its probes; None: its log says it."""
+        """Why it cannot begin its work, in words for everybody who reaches its probes; None: its log explains it."""
         self._pulse_s = time.monotonic()
         self._lives: Sequence[Check] = ()
         self._ready: Sequence[Check] = (self._not_begun,)
 
     def pulse(self) -> None:
-        """The loop turns."""
+        """Record that the loop turns."""
         self._pulse_s = time.monotonic()
 
     def why_dead(self) -> list[str]:
@@ -51,7 +50,7 @@ class Health:
 
     @contextmanager
     def judged_by(self, *, lives: Sequence[Check] = (), ready: Sequence[Check]) -> Iterator[None]:
-        """Have these checks for the block, which is its work; before and after it, it is not ready."""
+        """Use these checks within the block, which is its work; before and after it, it is not ready."""
         self._lives, self._ready = lives, ready
         try:
             yield

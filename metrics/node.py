@@ -1,4 +1,4 @@
-"""What masters and workers have in common: beats, fences, load."""
+"""Metrics of masters and workers alike: beats, fences, load."""
 
 from __future__ import annotations
 

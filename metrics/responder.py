@@ -1,8 +1,8 @@
 """Answers scrapes, from a thread with an event loop of its own (`metrics/serving.py`).
 
-The loop of the process, which claims and drives, does not know of scrapes, and a process whose loop hangs is scraped
-all the same. The text is made at most twice a second, however many ask. For what comes from the database it waits a
-moment, and then shows what was last read (`metrics/cluster_collector.py`).
+The main loop, which claims and drives, does not know of scrapes, and a process whose loop hangs can still be scraped.
+The text is rendered at most twice a second, whatever the number of requests. Figures from the database are awaited for
+a moment, then the last ones are shown (`metrics/cluster_collector.py`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from metrics.health import Health
 
 PROBES = ("/healthz", "/readyz")
 MADE_EVERY_S = 0.5
-"""For so long the text is given to others who ask."""
+"""How long a rendered text is reused."""
 LOOPBACK_NAME = re.compile(r"|localhost|\[::1\]|127(\.\d{1,3}){3}")
-"""As which it is reached without a token: a web page of another name could make a browser ask (DNS rebinding)."""
+"""Host names that need no token. A web page under another name could make a browser send requests (DNS rebinding)."""
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -28,10 +28,10 @@ class Responder:
     """The application behind `/metrics`, `/healthz` and `/readyz`.
 
     Args:
-        make: makes the text; called in the responder's thread.
-        health: of this process. Supervisors ask for it by any name and without a token; it names no secret.
-        token: gives what a request must send, None = any may read.
-        refreshing: awaited before the text is made.
+        make: renders the text; called in the responder's thread.
+        health: of this process. Supervisors read it under any name and without a token; it contains no secret.
+        token: returns what a request must send, None = anybody may read.
+        refreshing: awaited before the text is rendered.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Responder:
                 await answer(send, 200, text, {"Content-Type": CONTENT_TYPE})
 
     async def _probe(self, send: Send, reasons: Sequence[str]) -> None:
-        """Answer as the API does (`api/health.py`)."""
+        """Answer a probe as the API does (`api/health.py`)."""
         said = {"status": "not ready" if reasons else "ok", "reasons": reasons}
         headers = {"Content-Type": "application/json", **({"Retry-After": "1"} if reasons else {})}
         await answer(send, 503 if reasons else 200, f"{json.dumps(said)}\n", headers)
@@ -85,6 +85,6 @@ class Responder:
         if time.monotonic() - self._made_s >= MADE_EVERY_S:
             for refresh in self._refreshing:
                 await refresh()
-        if time.monotonic() - self._made_s >= MADE_EVERY_S:  # meanwhile another client may have had it made
+        if time.monotonic() - self._made_s >= MADE_EVERY_S:  # meanwhile another request may have rendered it
             self._made, self._made_s = self._make(), time.monotonic()
         return self._made

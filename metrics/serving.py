@@ -1,4 +1,4 @@
-"""The metrics of a process, served for as long as a block lasts."""
+"""Serves the metrics of a process within a block."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LIMITS = Limits(
     at_once=64,
     always=PROBES,
 )
-"""Within `connection_s` a client must have sent its request and taken the answer."""
+"""A client must have sent its request and read the answer within `connection_s`."""
 
 
 @contextmanager
@@ -49,8 +49,8 @@ def served(
 
     Yields the URL of the metrics, None if it is switched off.
 
-    Raises `Refused`: the address cannot be used. `InvalidSettings`: it is reached from other machines and there is no
-    token, or a file that the settings name cannot be read.
+    Raises `Refused` if the address cannot be used, `InvalidSettings` if other machines reach it without a token, or a
+    file in the settings cannot be read.
     """
     if not settings.enabled:
         yield None
@@ -70,7 +70,6 @@ def served(
 
 
 def _shown(parts: Iterable[Part], role: str, name: str, version: str) -> CollectorRegistry:
-    """All that this process shows."""
     shown = CollectorRegistry()
     info = Gauge(
         "shoal_info",
@@ -87,7 +86,7 @@ def _shown(parts: Iterable[Part], role: str, name: str, version: str) -> Collect
 
 
 def _token(settings: MetricsSettings) -> Callable[[], str] | None:
-    """What gives the token as it is now."""
+    """Return a function that reads the current token."""
     if settings.token_file is not None:
         if settings.token is not None:
             raise InvalidSettings("metrics.token and metrics.token_file are both set; leave one of them out")

@@ -1,4 +1,4 @@
-"""The settings of what a process shows to Prometheus."""
+"""The settings of the endpoint for Prometheus."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ class MetricsSettings(BaseModel):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine reaches it."""
+        """Whether only this machine can reach it."""
         return self.host in LOOPBACK or self.host.startswith("127.")

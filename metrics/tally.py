@@ -1,7 +1,7 @@
-"""What a node has counted in one life, for its beats: the same numbers that Prometheus is shown.
+"""A node's counters in one life, for its beats: the same numbers that Prometheus gets.
 
-Beats bring them to those who draw the cluster without a Prometheus (`service/cluster/figures.py`), at the cost of some
-bytes in a row that is written anyway.
+Beats carry them to displays of a cluster without Prometheus (`service/cluster/figures.py`), at the cost of some bytes
+in a row that is written anyway.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ _MICROSECOND_DIGITS = 6
 
 
 class Tally:
-    """Make one when a life begins: a process may have several, and its counters never begin again."""
+    """The counters since the life began. Create one for each life: a process's counters are never reset."""
 
     def __init__(self) -> None:
         self._before = _read()
 
     def counted(self) -> Counted:
-        """What was counted since it was made."""
+        """The counts since it was created."""
         now, before = _read(), self._before
         return Counted(
             commands=now.commands - before.commands,
@@ -54,7 +54,7 @@ def _total(counter: Counter) -> int:
 
 
 def _times(histogram: Histogram) -> tuple[int, float]:
-    """How many were counted, and their sum in seconds."""
+    """How many times were counted, and their sum in seconds."""
     values = {
         suffix: sample.value
         for metric in histogram.collect()

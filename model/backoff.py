@@ -20,5 +20,5 @@ class Backoff:
         return pause_s * (1 - share / 2)
 
     def reset(self) -> None:
-        """Call after a success: the next pauses are short again."""
+        """Shorten the next pauses again, after a success."""
         self.tries = 0

@@ -1,6 +1,6 @@
-"""Whether an item that fails alone is to blame, or a fault that all items share.
+"""Decides whether an item that fails alone is to blame, or a fault that all items share.
 
-A fault of the driver, of a trigger or of the machine makes each item fail, also alone. So an item is to blame when it
+A fault of the driver, of a trigger or of the machine makes every item fail, also alone. So an item is to blame when it
 fails again although another of its kind was handled in between. If it is the only one that fails, and nothing else can
 show that, it is to blame after `ALONE_S`.
 """
@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 
 ALONE_S = 14.0
 LONG_S = 300.0
-"""For items that must not wait for ever: so long a fault of all cannot be distinguished from theirs."""
+"""After this long, an item that must not wait forever is to blame, although a shared fault looks the same."""
 
 Id = TypeVar("Id", bound=Hashable)
 
@@ -25,9 +25,9 @@ class Verdict(Enum):
     """What a failure shows."""
 
     UNKNOWN = auto()
-    """Others fail too, or it is too early to know."""
+    """Other items fail too, or it is too early to decide."""
     ONLY = auto()
-    """Nothing else fails here, for so long."""
+    """Nothing else has failed here for `ALONE_S`."""
     TO_BLAME = auto()
 
 
@@ -42,7 +42,7 @@ class Blame(Generic[Id]):
     """Failures of items by id, and what was handled meanwhile.
 
     Args:
-        long_s: what fails for so long is to blame in any case, where it must not wait for ever.
+        long_s: an item that fails for this long is to blame in any case, if it must not wait forever.
     """
 
     def __init__(self, long_s: float = inf) -> None:
@@ -51,8 +51,7 @@ class Blame(Generic[Id]):
         self._handled: Counter[Hashable] = Counter()
 
     def handled(self, kinds: Iterable[Hashable] = (None,)) -> list[Id]:
-        """Items of these kinds were handled. Returns what failed alone before: its next try shows whether it is to
-        blame."""
+        """Record handled items of these kinds. Returns the items that failed alone before: their next try decides."""
         kinds = set(kinds)
         self._handled.update(kinds)
         return [
@@ -62,7 +61,7 @@ class Blame(Generic[Id]):
         ]
 
     def failed(self, id_: Id, now_s: float, kind: Hashable = None) -> Verdict:
-        """This one failed alone."""
+        """Record that an item failed alone."""
         failure = self._failures.setdefault(id_, _Failure(kind, self._handled[kind], now_s))
         lasts_s = now_s - failure.since_s
         if self._handled[failure.kind] > failure.handled_before or lasts_s >= self._long_s:
@@ -70,5 +69,5 @@ class Blame(Generic[Id]):
         return Verdict.ONLY if lasts_s >= ALONE_S and len(self._failures) == 1 else Verdict.UNKNOWN
 
     def drop(self, id_: Id) -> None:
-        """It was handled, or refused."""
+        """Forget an item that was handled or refused."""
         self._failures.pop(id_, None)

@@ -1,9 +1,8 @@
-"""What a transaction changed, for those who watch: as text that fits into notifications.
+"""What a transaction changed, as text that fits into notifications.
 
-A payload is a list of parts, separated by spaces. A part is a letter and what it names: `r` runs, `t` runs of which
-tasks changed, `d` workflow definitions, by their ids in hexadecimal, each as the difference to the one before it; `*`
-instead of the ids means many. `q` (the queue of commands), `e` (the error commands), `n` (nodes) and `p` (resource
-pools) name nothing.
+A payload is a list of parts, separated by spaces. A part is a letter and ids: `r` runs, `t` runs whose tasks changed,
+`d` workflow definitions. Ids are hexadecimal, each as the difference to the one before; `*` in place of ids means many.
+`q` (the queue of commands), `e` (the error commands), `n` (nodes) and `p` (resource pools) have no ids.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from model.errors import Refused
 PAYLOAD_CHARACTERS_MAX = 7_000
 """PostgreSQL accepts just under 8,000 bytes; a payload is ASCII."""
 PARTS_MAX = 3
-"""A kind that needs more parts is said to be many: watchers read all of it again."""
+"""A kind with more parts is sent as "many": watchers read all of it again."""
 _NAMED = {"r": "runs", "t": "tasks", "d": "definitions"}
 _PLAIN = {"q": "queue", "e": "errors", "n": "nodes", "p": "pools"}
 
 
 @dataclass(slots=True)
 class Changes:
-    """What changed. `many` has the names of those fields whose ids are not all known."""
+    """The changes. `many` names the fields whose ids are not all known."""
 
     runs: set[int] = field(default_factory=set)
     """The ids of runs whose own row changed."""
@@ -38,25 +37,24 @@ class Changes:
     nodes: bool = False
     """Whether nodes joined, left, were fenced, or have another slot."""
     pools: bool = False
-    """Whether resource pools were changed by people, or resources set aside or taken back. Who holds what changes with
-    the attempts."""
+    """Whether people changed resource pools, or resources were set aside or taken back. Who holds a resource changes
+    with the attempts."""
     alerts: bool = False
-    """Whether there are new alerts, or something became of one, or somebody changed what is set about them. It is never
-    in a payload: alerts have notifications of their own."""
+    """Whether alerts, their deliveries or their settings changed. Never in a payload: alerts have notifications of
+    their own."""
     many: set[str] = field(default_factory=set)
 
     def __bool__(self) -> bool:
         return any(getattr(self, name) for name in self.__slots__)
 
     def add(self, other: Changes) -> None:
-        """Take in what else changed."""
         for name in ("runs", "tasks", "definitions", "many"):
             getattr(self, name).update(getattr(other, name))
         for name in (*_PLAIN.values(), "alerts"):
             setattr(self, name, getattr(self, name) or getattr(other, name))
 
     def payloads(self) -> Iterator[str]:
-        """Them as text, in as many payloads as needed."""
+        """The changes as text, in as many payloads as needed."""
         gathered, size = list[str](), 0
         for part in self._parts():
             if size + len(part) >= PAYLOAD_CHARACTERS_MAX:
@@ -95,7 +93,7 @@ def read_changes(payload: str) -> Changes:
 
 
 def _differences(ids: set[int]) -> list[str]:
-    """Them in hexadecimal, each as the difference to the one before, in texts that leave room in a payload."""
+    """Format ids in hexadecimal, each as the difference to the one before, in texts that leave room in a payload."""
     texts = list[str]()
     gathered, size, before = list[str](), 0, 0
     for id_ in sorted(ids):

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Priority(StrEnum):
-    """How urgent: first the workflow's priority, then the task's within its workflow."""
+    """The urgency: first of the workflow, then of a task within its workflow."""
 
     HIGHEST = "HIGHEST"
     HIGH = "HIGH"
@@ -35,9 +35,9 @@ class StartWhen(StrEnum):
     """How the tasks before a task must end so that it starts: its start rule."""
 
     ALL_SUCCESS = "all_success"
-    """None failed, and one succeeded: some may be skipped."""
+    """None failed and at least one succeeded; others may be skipped."""
     ALL_DONE = "all_done"
-    """All have ended, however."""
+    """All have ended, in any state."""
     ONE_SUCCESS = "one_success"
     """One succeeded; it does not wait for the others."""
     ONE_FAILED = "one_failed"
@@ -45,28 +45,28 @@ class StartWhen(StrEnum):
     ALL_FAILED = "all_failed"
     """All failed."""
     NONE_FAILED = "none_failed"
-    """None failed: all may be skipped."""
+    """None failed; all may be skipped."""
     ALWAYS = "always"
-    """It starts with its run, and waits for none."""
+    """The task starts with its run and waits for no other."""
 
 
 class OnElementFailure(StrEnum):
-    """What the failure of an element of a task with `each` means for the others."""
+    """What the failure of one element of an `each` task means for the others."""
 
     CONTINUE = "continue"
     """All run to their end, and then the task fails."""
     STOP = "stop"
-    """No other begins; the task fails when those under way have ended."""
+    """No further element begins; the task fails when the running ones have ended."""
 
 
 class AfterLast(StrEnum):
-    """How the run of the date before must have ended so that a run begins its tasks."""
+    """How the run of the date before must have ended before a run begins its tasks."""
 
     SUCCEEDED = "succeeded"
 
 
 class Restart(StrEnum):
-    """When a stream that ended by itself is started again."""
+    """When a stream that ended by itself is restarted."""
 
     ALWAYS = "always"
     ON_FAILURE = "on_failure"
@@ -85,7 +85,7 @@ class TimeoutStrategy(StrEnum):
 
 
 class ReleaseState(StrEnum):
-    """Only an ONLINE workflow can be started."""
+    """Whether a workflow can be started: only if it is ONLINE."""
 
     ONLINE = "ONLINE"
     OFFLINE = "OFFLINE"
@@ -121,12 +121,12 @@ class WarningType(StrEnum):
 
 
 class Misfire(StrEnum):
-    """What happens to the missed fire times of a schedule, which are later than its grace."""
+    """What happens to fire times that were missed, because they are later than the schedule's grace."""
 
     FIRE_ALL = "FIRE_ALL"
-    """One command for each."""
+    """One command for each missed time."""
     FIRE_ONCE = "FIRE_ONCE"
-    """One command, for the latest of them."""
+    """One command, for the latest missed time."""
     SKIP = "SKIP"
     """No command."""
 
@@ -135,7 +135,7 @@ class TaskDependType(StrEnum):
     """Which tasks run in addition to the named ones."""
 
     TASK_ONLY = "TASK_ONLY"
-    """No others."""
+    """None."""
     TASK_PRE = "TASK_PRE"
     """All before them."""
     TASK_POST = "TASK_POST"
@@ -165,13 +165,13 @@ class ParameterType(StrEnum):
     JSON = "JSON"
     FILE = "FILE"
     TEXT = "TEXT"
-    """Any text: the author says that the task takes it for nothing else."""
+    """Any text: the author states that the task uses it only as text."""
     SECRET = "SECRET"  # noqa: S105 - it is a type
     """A text that is stored sealed and decrypted only for the task that uses it."""
 
 
 class TriggeringEnd(StrEnum):
-    """An end of a run that may start another workflow."""
+    """The end of a run that may start another workflow."""
 
     SUCCESS = "SUCCESS"
     FAILURE = "FAILURE"

@@ -1,7 +1,7 @@
-"""What a call may cost where one process answers everybody.
+"""Cost limits for calls in a process that serves everybody.
 
-What takes a time that grows with its input says so before it begins: `spend`. Where the call has a budget and it does
-not suffice, `TooCostly` is raised, and the caller has the work done elsewhere. Costs are estimates for a slow machine.
+Work whose time grows with its input calls `spend` before it begins. If the call has a budget that does not suffice,
+`TooCostly` is raised, and the caller moves the work elsewhere. Costs are estimates for a slow machine.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 READ_SPEC_US = 0.3
-"""Microseconds of processor for each byte of a definition in JSON; of YAML that is parsed or written: `YAML_US`."""
+"""Microseconds of processor time for each byte of a definition in JSON; `YAML_US` is for YAML."""
 YAML_US = 10.0
 MATCH_LINE_US = 50.0
-"""For each line of a text that is compared with another."""
+"""For each line of a text that is matched with another."""
 
 
 class TooCostly(Exception):
-    """The work costs more than is left of the budget; nothing was done."""
+    """The work costs more than the budget has left; nothing was done."""
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ _budget: ContextVar[_Budget | None] = ContextVar("budget", default=None)
 
 @contextmanager
 def budget(us: float | None) -> Iterator[None]:
-    """Within this block at most so many microseconds may be spent; None: any number. Threads that it starts obey."""
+    """Limit the processor time within this block, in microseconds; None = no limit. Threads that it starts obey it."""
     token = _budget.set(None if us is None else _Budget(us))
     try:
         yield
@@ -41,7 +41,7 @@ def budget(us: float | None) -> Iterator[None]:
 
 
 def spend(us: float) -> None:
-    """Take microseconds of processor from the budget, if there is one. Raises `TooCostly`."""
+    """Take processor time from the budget, if there is one. Raises `TooCostly`."""
     if (left := _budget.get()) is not None:
         left.left_us -= us
         if left.left_us < 0:

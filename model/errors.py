@@ -50,11 +50,11 @@ class Unauthenticated(Forbidden):
 
 
 class Changed(Refused):
-    """Something was changed since the caller read it: read it again, then decide."""
+    """Something changed since the caller read it: read it again, then decide."""
 
 
 class VersionNeeded(Refused):
-    """The caller must say which version of a thing it has read, so that nobody's change is overwritten."""
+    """The caller must name the version that it read, so that it overwrites no other change."""
 
 
 class TooMany(Refused):
@@ -70,15 +70,15 @@ class Unavailable(ShoalError):
 
 
 class Denied(Unavailable):
-    """A server answers and does not let us: a wrong password, a missing right, no such database.
+    """A server refuses us: a wrong password, a missing right, no such database.
 
-    A verb, and a node that starts, say so at once (exit code 77). A node that runs retries: a person may give the right
-    back, and its work must not be lost meanwhile.
+    Verbs and starting nodes report it at once (exit code 77). A running node retries: a person may restore the right,
+    and its work must not be lost meanwhile.
     """
 
 
 class WentBack(Unavailable):
-    """The database is an earlier state of itself: nodes wait until a person has looked."""
+    """The database is an earlier state of itself: nodes wait for a person's decision."""
 
 
 class Unknown(ShoalError):

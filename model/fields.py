@@ -20,14 +20,13 @@ GroupName = Annotated[str, Field(min_length=1, max_length=GROUP_NAME_LENGTH_MAX,
 POOL_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
 POOL_NAME_LENGTH_MAX = 100
 PoolName = Annotated[str, Field(min_length=1, max_length=POOL_NAME_LENGTH_MAX, pattern=f"^{POOL_NAME}$")]
-"""Of a resource pool: a part of the variable in which a task finds its resources."""
+"""The name of a resource pool: a part of the variable in which a task finds its resources."""
 TenantName = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_.-]{0,31}$")]
 """A user of the operating system."""
 
 
 TAG_LENGTH_MAX = 50
 TAGS_MAX = 20
-"""Of one workflow."""
 
 
 def _tag(given: str) -> str:
@@ -39,7 +38,7 @@ def _tag(given: str) -> str:
 
 
 def each_once(given: tuple[str, ...]) -> tuple[str, ...]:
-    """The names as given. Raises `ValueError` if one stands there twice."""
+    """The names. Raises `ValueError` if one occurs twice."""
     if twice := next((tag for place, tag in enumerate(given) if tag in given[:place]), None):
         raise ValueError(f'names "{twice}" twice; once is enough')
     return given

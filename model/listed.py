@@ -1,4 +1,4 @@
-"""Settings with several values, which an environment variable or a flag has as one text: `a,b`."""
+"""Settings with several values, which an environment variable or a flag gives as one text: `a,b`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pydantic_settings import NoDecode
 
 
 def _split(given: Any) -> Any:
-    if isinstance(given, SecretStr):  # of a file, which has the whole text
+    if isinstance(given, SecretStr):  # from a file, which has the whole text
         return (given,)
     return tuple(part.strip() for part in given.split(",") if part.strip()) if isinstance(given, str) else given
 
 
 LISTED = (NoDecode, BeforeValidator(_split))
-"""What is said of such a type: `Annotated[tuple[X, ...], *LISTED]`."""
+"""The annotations of such a type: `Annotated[tuple[X, ...], *LISTED]`."""
 Names = Annotated[tuple[str, ...], *LISTED]

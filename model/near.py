@@ -1,4 +1,4 @@
-"""The name that is meant by a mistyped one. What is given is bounded by nobody, and the time that this takes is."""
+"""Suggests the name that a mistyped one means. The input has no bound, but the time has."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from difflib import get_close_matches
 from heapq import nlargest
 
 LENGTH_MAX = 200
-"""So much of a name is compared."""
+"""Only this much of a name is compared."""
 CANDIDATES_MAX = 10
-"""Of more than `LETTERS_MAX` in all so many are compared letter by letter, which takes milliseconds for each that is
-long: those that begin and end like the name."""
+"""If the candidates exceed `LETTERS_MAX` in all, only this many are compared letter by letter (milliseconds for each
+long one): those that begin and end like the name."""
 LETTERS_MAX = 2_000
 SHOWN_MAX = 20
 CUTOFF = 0.6
 
 
 def nearest(name: str, known: Collection[str], cutoff: float = CUTOFF) -> str | None:
-    """The known name that is most like this one, None if none is; `cutoff`: how alike, at most 1."""
+    """The most similar known name, if its similarity reaches `cutoff` (at most 1)."""
     word = name[:LENGTH_MAX]
     if sum(map(len, known)) > LETTERS_MAX:
         known = nlargest(CANDIDATES_MAX, known, key=lambda each: _alike(word, each[:LENGTH_MAX]))
@@ -26,14 +26,14 @@ def nearest(name: str, known: Collection[str], cutoff: float = CUTOFF) -> str | 
 
 
 def cure_of(name: str, known: Collection[str], if_none: str) -> str:
-    """What to write instead of a name that is unknown: the nearest, or which there are; `if_none`: there are none."""
+    """What to write instead of an unknown name: the nearest, else the known names, else `if_none`."""
     if (near := nearest(name, known)) is not None:
         return f'did you mean "{near}"?'
     return f"known: {', '.join(list(known)[:SHOWN_MAX])}" if known else if_none
 
 
 def _alike(one: str, other: str) -> float:
-    """How much of two texts is the same from their beginnings and their ends, at most 1."""
+    """The similarity of two texts by their common beginning and end, at most 1."""
     shorter = min(len(one), len(other))
     begin = _common(one, other, shorter)
     end = _common(one[::-1], other[::-1], shorter - begin)
@@ -41,7 +41,7 @@ def _alike(one: str, other: str) -> float:
 
 
 def _common(one: str, other: str, most: int) -> int:
-    """How many characters are the same from the beginning, at most `most`."""
+    """The length of the common beginning, at most `most`."""
     least = 0
     while least < most:
         middle = (least + most + 1) // 2

@@ -1,4 +1,4 @@
-"""When to log again what was logged before: at once if it says something else, else ever more rarely."""
+"""Limits repeated log lines: a changed text is logged at once, the same text ever more rarely."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Repeated:
         self._again_s = 0.0
 
     def is_due(self, text: str, now_s: float) -> bool:
-        """Whether to log it now; if so, it counts as logged. `now_s` rises and has any origin."""
+        """Whether to log it now; if so, it counts as logged. `now_s` is any monotonic clock."""
         if text != self._said:
             self._backoff.reset()
         elif now_s < self._again_s:

@@ -1,4 +1,4 @@
-"""The address under which others reach a node. Its identity does not depend on it: a node has a name."""
+"""The address under which others reach a node; its identity is its name."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ def host_name() -> str:
 
 
 def advertised(given: str | None, bound: str) -> str:
-    """The host under which others reach what is bound to `bound`.
+    """The host under which others reach a socket bound to `bound`.
 
     Args:
         given: as configured.
-        bound: what a socket listens on. Loopback has no other name. The wildcard addresses (`0.0.0.0`, `::`) cannot be
-            connected to: the machine's name is used instead.
+        bound: the address that a socket listens on. Loopback has no other name. Clients cannot connect to the wildcard
+            addresses (`0.0.0.0`, `::`): the machine's name is used instead.
     """
     if _is(bound, "is_loopback"):
         return bound

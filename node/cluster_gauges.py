@@ -1,8 +1,8 @@
 """Reads the figures of the whole cluster for Prometheus, in the processes that show them.
 
-Those are the API processes, and the masters of the first two slots: few, and more than one, so that they are there when
-one dies. They are read when somebody scrapes, at most every five seconds, and more rarely if reading takes long. A
-database that hangs holds up this loop alone: a scrape shows what was last read.
+These are the API processes and the masters of the first two slots: few, but more than one, in case one dies. They read
+when somebody scrapes, at most every five seconds, and more rarely if reading takes long. A database that hangs holds up
+this loop alone: a scrape shows the last figures.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ log = structlog.get_logger()
 
 EVERY_S = 5.0
 SHARE_MAX = 0.005
-"""The share of its time that this loop may read."""
+"""The share of its time that this loop may spend reading."""
 REST_S_MAX = 30.0
-"""It rests no longer: older figures are no use, and soon not shown. After a read that failed it rests `EVERY_S` only,
-since how long a database did not answer says nothing of what the next read costs."""
+"""The longest pause; older figures are useless, and soon hidden. After a failed read the pause is only `EVERY_S`, since
+the duration of an outage does not predict the cost of the next read."""
 SHOWING_SLOTS = 2
 
 
@@ -52,13 +52,13 @@ async def show_figures(database: Database, shows: Callable[[], bool] = lambda: T
 
 
 def _on_asked(loop: asyncio.AbstractEventLoop, asked: asyncio.Event) -> None:
-    """Runs in the responder's thread."""
+    """Wake the loop; runs in the responder's thread."""
     with suppress(RuntimeError):  # the loop has ended
         loop.call_soon_threadsafe(asked.set)
 
 
 async def _read(database: Database) -> bool:
-    """Read and show them; returns whether that worked."""
+    """Read and show the figures; return whether that worked."""
     try:
         found = await database.read(cluster_figures.read)
         collector.show(figures_of(found))

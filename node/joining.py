@@ -9,11 +9,11 @@ from model.cluster.timing import Timing
 
 @dataclass(frozen=True)
 class Joining:
-    """Where the servers of a cluster are, and how its node knows them.
+    """Where the servers of a cluster are, and the identity of a joining node.
 
     `database_url` is PostgreSQL with the schema of this program's version; `registry_url` is ZooKeeper or PostgreSQL,
-    None for the cluster's as it is recorded. `timing` is this node's settings. `connect_timeout_s` is how long it tries
-    for servers that are unavailable at its start. Others know it by `name`, and reach it at `host`; None: not set.
+    None for the recorded one. `timing` is this node's settings. `connect_timeout_s` limits the retries while servers
+    are unavailable at the start. `name` and `host` are how others know and reach the node; None: not set.
     """
 
     database_url: str

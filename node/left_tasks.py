@@ -1,16 +1,16 @@
 """Ends what a worker on this machine left running, before the worker is fenced.
 
-When a worker dies its keepers end its tasks. A worker that is frozen together with its launcher, its keepers and its
-tasks ends nothing, and tasks that thaw after the fence would write at the same time as the next attempt. SIGKILL
-reaches stopped processes too. So a node that fences a worker of the same machine first kills every process with the
-mark of that life, and its descendants, and waits until they are gone.
+When a worker dies, its keepers end its tasks. A worker that is frozen together with its launcher, keepers and tasks
+ends nothing, and tasks that thaw after the fence would write at the same time as the next attempt. SIGKILL reaches
+stopped processes too. So a node that fences a worker on its own machine first kills every process with the mark of that
+life, and its descendants, and waits until they are gone.
 
-That takes as long as it takes: /proc of a busy machine is read slowly, and the node beats meanwhile. When something
-could not be killed or read, the worker is fenced only after its silence, like a worker on another machine.
+This may take long, since /proc of a busy machine is slow to read; the node beats meanwhile. If something could not be
+killed or read, the worker is fenced only after its silence, like a worker on another machine.
 
-The mark is in the environment of tasks, which is inherited by all that they start, and in the arguments of launchers
-and keepers, whose environment only root may read. It is made of the worker's process and epoch: no other life of this
-boot has it.
+The mark is in the environment of tasks, which all their processes inherit, and in the arguments of launchers and
+keepers, whose environment only root may read. It contains the worker's process and epoch, so no other life of this boot
+has it.
 """
 
 from __future__ import annotations
@@ -37,21 +37,20 @@ log = structlog.get_logger()
 
 VARIABLE = "SHOAL_WORKER_LIFE"
 DIE_S_MAX = 5.0
-"""How long processes are given to die, from when they were found and killed. What is left then hangs in the kernel, or
-belongs to another user."""
+"""How long killed processes may take to die. The rest hang in the kernel, or belong to another user."""
 
 CHECK_EVERY_S = 0.02
 SCANS = 2
-"""So many scans of /proc in a row must find nothing: a process may fork and end while its parent's list is read."""
+"""How many scans of /proc in a row must find nothing: a process may fork and end while its parent's list is read."""
 
 
 def mark_of(process: ProcessIdentity, epoch: Epoch) -> str:
-    """`NAME=value`, as it is in environments and arguments."""
+    """The mark as `NAME=value`, as found in environments and arguments."""
     return f"{VARIABLE}={process.pid}.{process.started}.{epoch}"
 
 
 def can_end(process: ProcessIdentity) -> bool:
-    """Whether this process sees all that a worker left, and may kill it.
+    """Whether this process sees everything that a worker left, and may kill it.
 
     That needs the same machine, its user or root, and a /proc that hides nothing (`hidepid`, systemd's `ProtectProc`).
     """
@@ -66,9 +65,9 @@ def sees_all_processes() -> bool:
 
 
 def is_provably_over(node: NodeRow) -> bool:
-    """Whether its process is gone, and its tasks are gone or will be.
+    """Whether the node's process is gone, and its tasks are gone or soon will be.
 
-    A node that cannot end what a worker left has to wait for the worker's silence.
+    Otherwise, a node that cannot end what a worker left waits for the worker's silence.
     """
     return is_gone(node.process) and (node.kind is NodeKind.MASTER or can_end(node.process))
 
@@ -94,20 +93,20 @@ def end_what_is_left(mark: str, die_s_max: float = DIE_S_MAX, *, since: int = 0)
 
 
 def ending_of(node: NodeRow) -> asyncio.Future[int]:
-    """`end_what_is_left` of a worker, in a thread."""
+    """Start `end_what_is_left` for a worker, in a thread."""
     work = partial(end_what_is_left, mark_of(node.process, node.epoch), DIE_S_MAX, since=node.process.started)
     return asyncio.get_running_loop().run_in_executor(None, work)
 
 
 class _Ending(NamedTuple):
-    """The work for one worker; it counts for the beat at which it began, since what beats again may start tasks."""
+    """The work for one worker; it counts for one beat only, since a worker that beats again may start tasks."""
 
     beat_no: int
     future: asyncio.Future[int]
 
 
 class LeftTasks:
-    """What workers left on this machine, as one node ends it before it fences them.
+    """What workers left on this machine; one node ends it before it fences them.
 
     Args:
         wake: called when some of it has ended, so that the node asks again at once.
@@ -117,15 +116,15 @@ class LeftTasks:
         self._wake = wake
         self._ending: dict[Epoch, _Ending] = {}
         self._unended: set[Epoch] = set()
-        """Workers that left something that could not be ended: only their silence counts."""
+        """Workers with leftovers that could not be ended: only their silence counts."""
 
     def are_over(self, node: NodeRow) -> bool:
-        """Whether the node's process is gone, and its tasks are gone or will be."""
+        """Whether the node's process is gone, and its tasks are gone or soon will be."""
         return node.epoch not in self._unended and is_provably_over(node)
 
     def have_ended(self, node: NodeRow) -> bool:
-        """Whether nothing that it left is in the way of its fence. If False, ask again at the next beat: the work has
-        begun. If something remains, ask again once the node has been silent for long enough."""
+        """Whether nothing that it left prevents its fence. If False, the work has begun: ask again at the next beat. If
+        something remains, ask again once the node has been silent for long enough."""
         if node.kind is not NodeKind.WORKER or not can_end(node.process):
             return True
         ending = self._ending.get(node.epoch)
@@ -147,7 +146,7 @@ class LeftTasks:
         return False
 
     def restrict_to(self, living: Container[Epoch]) -> None:
-        """Drop what concerns other nodes."""
+        """Forget nodes that are not in `living`."""
         self._ending = {epoch: ending for epoch, ending in self._ending.items() if epoch in living}
         self._unended = {epoch for epoch in self._unended if epoch in living}
 
@@ -167,7 +166,7 @@ class LeftTasks:
 
 
 def _what_remains(ending: asyncio.Future[int]) -> str | None:
-    """A sentence; None if nothing. Raises what is a bug."""
+    """Describe what remains; None if nothing does. Raises errors that are bugs."""
     try:
         left = ending.result()
     except (OSError, RuntimeError, MemoryError) as error:
@@ -178,11 +177,11 @@ def _what_remains(ending: asyncio.Future[int]) -> str | None:
 
 
 class _Search:
-    """Searches for living processes that have the mark, and their descendants.
+    """Searches for living processes with the mark, and their descendants.
 
-    A process is identified by its pid and start time. What was found once remains found when it clears its
-    environment or its parent ends; what had no mark is not read again, since no process gets one from outside. While a
-    process replaces its program, its environment is empty for a moment: then it is read again.
+    A process is identified by its pid and start time. Once found, it stays found even if it clears its environment or
+    its parent ends. One without the mark is not read again, since no process gets a mark from outside. While a process
+    replaces its program, its environment is empty for a moment: then it is read again.
     """
 
     def __init__(self, mark: bytes, since: int) -> None:
@@ -216,7 +215,7 @@ def _pids() -> list[int]:
 
 
 def _stat(pid: int) -> Stat | None:
-    """None for a process that has ended, including a zombie."""
+    """The facts of a process; None if it has ended, even as a zombie."""
     try:
         stat = stat_of(pid)
     except OSError as error:
@@ -227,7 +226,7 @@ def _stat(pid: int) -> Stat | None:
 
 
 def _carries(pid: int, mark: bytes) -> bool | None:
-    """None: its environment is empty, perhaps for a moment."""
+    """Whether it has the mark; None: its environment is empty, perhaps for a moment."""
     text = b""
     for file in ("cmdline", "environ"):
         try:

@@ -49,46 +49,46 @@ class Life:
         self.database = database
         self.me = me
         self.began = began
-        """Where in its history the database was when this life began; None: it is not compared."""
+        """Where the database was in its history when this life began; None: not compared."""
         self.known: Callable[[], Awaitable[went_back.Known]] = _knows_nothing
-        """What this node knows that the database must have."""
+        """What this node knows that the database must contain."""
         self.timing = timing
         """The cluster's timing when this life began. It applies until the life ends."""
         self.silence = me.kind.silence(timing)
         """The part of the timing that it reports with each beat."""
         self.living: list[NodeRow] = []
-        """What the last beat has read: of a master all that live, of a worker itself."""
+        """The nodes that the last beat read: all living ones for a master, only itself for a worker."""
         self.is_leaving = False
         """Whether it is about to leave; set before the row shows it."""
         self.drained = asyncio.Event()
-        """Set while it is to be drained, as far as its beats have read. What it does then: `_drain` of its server."""
+        """Set while its beats say that it must drain. `_drain` of its server then acts."""
         self.undrained = asyncio.Event()
-        """The opposite."""
+        """The opposite of `drained`."""
         self.undrained.set()
         self.drain_id = 0
-        """Of the drain that its beats have read; 0 = none."""
+        """The id of the drain that its beats read; 0 = none."""
         self.beat_now = asyncio.Event()
-        """Set to have the next beat at once."""
+        """Set it to beat at once."""
         self.has_joined = False
-        """Whether it has begun its work. From then on it waits for a right that is taken away, as for a server."""
+        """Whether its work has begun. From then on it retries when a right is withdrawn, as when a server is away."""
         self.newer: newer_schema.Newer | None = None
-        """The schema that was recorded since this life began and that this program does not know."""
+        """A schema that was recorded during this life and that this program does not know."""
         self.on_outdated: Callable[[], None] = lambda: None
-        """Called when a node of this program must stop because of it."""
+        """Called when a node of this program must stop because of that schema."""
         self.last_beat_s = 0.0
         """Send time, by `boottime_s`, of the last beat that was answered."""
         self.last_try_s = boottime_s()
-        """The same of the last beat, answered or not."""
+        """Send time of the last beat, answered or not."""
         self.beats_settled = 0
-        """The number of the last beat by a database that has not gone back, as far as we know."""
+        """The number of the last beat to a database that has not gone back, as far as is known."""
         self._beat_no = 0
         self._unanswered = 0
         self._away_since_s: float | None = None
-        """When the last beat before an outage was sent, until the database has been looked back at."""
+        """Send time of the last beat before an outage, until `look_back` was done."""
         self._timeline = began.timeline if began is not None else None
-        """Of the server that answers our beats, as far as we know."""
+        """The timeline of the server that answers our beats, as far as is known."""
         self._shown: tuple[Slot | None, NodeStatus, int | None] | None = None
-        """What those who watch have seen of its beats."""
+        """What watchers have seen of its beats."""
         # A separate pool for beats: a beat must not queue behind the node's own work, nor wait long for a dead link.
         self._beats = Database(
             database.url,
@@ -126,14 +126,14 @@ class Life:
 
     @property
     def takes_nothing(self) -> bool:
-        """Whether it begins nothing new: it drains, since somebody asked for it or since it is about to leave."""
+        """Whether it begins nothing new: it drains on request, or is about to leave."""
         return self.is_leaving or self.drained.is_set()
 
     def writing(self) -> AbstractAsyncContextManager[FencedTransaction]:
         """See `nodes.fenced_transaction`.
 
-        Raises `Unavailable` also after an outage, until the database has been looked back at: an earlier state of it
-        would give ids again.
+        Raises `Unavailable` also after an outage until `look_back` was done: an earlier state of the database would
+        assign ids again.
         """
         self._refuse_if_away()
         return nodes.fenced_transaction(self.database, self.me)
@@ -141,7 +141,7 @@ class Life:
     async def write(
         self, function: Callable[Concatenate[FencedTransaction, P], Awaitable[R]], *args: P.args, **kwargs: P.kwargs
     ) -> R:
-        """What a single statement gives, in such a transaction."""
+        """Call a single-statement function in such a transaction."""
         async with self.writing() as connection:
             return await function(connection, *args, **kwargs)
 
@@ -151,7 +151,7 @@ class Life:
             raise Unavailable("the database was away: it is first compared with what this node knows")
 
     def _meet(self, timeline: str | None, *, is_beat: bool) -> None:
-        """On a new connection: on another timeline a standby was promoted, perhaps between two beats."""
+        """Check a new connection: another timeline means that a standby was promoted, perhaps between two beats."""
         if timeline != self._timeline:
             self._away_since_s = self.last_beat_s if self._away_since_s is None else self._away_since_s
             if is_beat:
@@ -216,7 +216,7 @@ class Life:
         self.beat_now.set()  # to confirm it
 
     async def _ask_for_schema(self) -> None:
-        """Only the table of versions never changes; a newer schema may have changed all others."""
+        """Read the recorded version only: a newer schema may have changed all other tables."""
         with suppress(Unavailable):
             self._compare_schema(await self._beats.read(newer_schema.newer))
 
@@ -235,7 +235,7 @@ class Life:
         self.living = await self.database.read(nodes.living)
 
     async def barrier(self) -> None:
-        """Wait until every write of ours has ended; to be called after `Unknown`. Raises `Fenced`.
+        """Wait until every write of ours has ended; call it after `Unknown`. Raises `Fenced`.
 
         Retries for as long as the database is unavailable.
         """
@@ -252,7 +252,7 @@ class Life:
     async def look_back(self) -> None:
         """Stop the whole cluster if the database is an earlier state of the one in which this life began.
 
-        To be called after `Fenced`, and when the database was away. Raises `Unavailable` or `Unknown`: call again.
+        Call it after `Fenced`, and after an outage. Raises `Unavailable` or `Unknown`: call again.
         """
         if self.began is None:
             return
@@ -274,10 +274,10 @@ class Life:
     async def stop_all_if(
         self, why_back: Callable[[AsyncConnection], Awaitable[str | None]], known: went_back.Known
     ) -> str | None:
-        """Let no node work until a person has looked, if the database went back. Returns why, None if it did not.
+        """Stop all nodes until a person decides, if the database went back. Returns why, None if it did not.
 
-        It is asked once more in the transaction that records it: a former primary that was frozen answers for a moment
-        when it goes on, and is behind, and the one in its place is not. Raises `Unavailable` or `Unknown`: call again.
+        The transaction that records it checks once more: a former primary that thaws answers for a moment and is
+        behind, while its replacement is not. Raises `Unavailable` or `Unknown`: call again.
         """
         async with self._beats.reading() as connection:
             if await why_back(connection) is None:

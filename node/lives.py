@@ -1,4 +1,4 @@
-"""One life after another: what a process does when its node's life ends before a stop was requested."""
+"""One life after another: what a process does when its node's life ends before a requested stop."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ async def new_life(
     stop: asyncio.Event,
     log_url: str = "",
 ) -> AsyncIterator[tuple[Life, Registry]]:
-    """One life, from its epoch to the closing of its connections, and the registry that it is to join.
+    """One life, from its epoch to the closing of its connections, and its registry.
 
-    If the loop hangs meanwhile for as long as other nodes wait before they fence it, and for `HUNG_MIN`, the process
-    ends with code 70.
+    If the loop hangs for as long as other nodes wait before they fence it, and for `HUNG_MIN`, the process ends with
+    code 70.
 
-    The registry is opened before the epoch is created: a node that has an epoch and does not beat counts as dead. It
-    uses the cluster's timing, `Life.timing`, read again for each life, and not its own in `joining`. `stop` is set when
-    the database gets a schema under which this program must not continue. Raises `Refused` for a name that another node
+    The registry is opened before the epoch is created: a node with an epoch that does not beat counts as dead. A life
+    uses the cluster's timing, `Life.timing`, read for each life, not its own in `joining`. `stop` is set when the
+    database gets a schema under which this program must not continue. Raises `Refused` for a name that another node
     has, a wrong URL, or timing or a registry that differ from the cluster's, `Unavailable` when a server does not
     answer, `Outdated` before or after the life when that schema is there.
     """
@@ -115,11 +115,11 @@ async def _verify_registry(database_url: str, registry: Registry, url: str) -> N
 async def ending_life(
     life: Life, abandon: Callable[[], Awaitable[None]], when_fenced: WhenFenced
 ) -> AsyncIterator[None]:
-    """Around the work of one life: logs and suppresses what ends it early, except `Fenced` with EXIT, and what it is
-    `Denied` before it has joined.
+    """Log and suppress what ends the work of a life early, except `Fenced` with EXIT, and `Denied` before it has
+    joined.
 
     A fenced node writes nothing more. A node that failed because a server was unavailable while it joined, or by an
-    unexpected error, ends its own life by `abandon`, so that other nodes need not wait until its beats are missed.
+    unexpected error, ends its own life by `abandon`, so that other nodes need not wait for missed beats.
     """
     rejoins = when_fenced is WhenFenced.REJOIN
     why = denied = None
@@ -152,7 +152,7 @@ async def ending_life(
 
 
 async def _look_back(life: Life) -> None:
-    """See `Life.look_back`; for a while, since a server that was just promoted may not answer yet."""
+    """Call `Life.look_back`, and retry for a while: a newly promoted server may not answer yet."""
     backoff, deadline_s = Backoff(), boottime_s() + LOOK_BACK_S
     while True:
         try:
@@ -168,11 +168,11 @@ async def _look_back(life: Life) -> None:
 async def live_until_stopped(
     live: Callable[[asyncio.Event], Awaitable[None]], stop: asyncio.Event, connect_timeout_s: float, health: Health
 ) -> None:
-    """Call `live(stop)` until `stop` is set. `health` learns that a person is waited for.
+    """Call `live(stop)` until `stop` is set. `health` reports waits for a person.
 
     Raises `Refused` and `Outdated`. Before the first life also `Denied` at once, and `Unavailable` if none can begin
     within `connect_timeout_s`: until then it retries while a server is unavailable, read-only or full, or the machine
-    is short of descriptors or threads. Later lives wait without limit, for a right that was taken away too.
+    lacks descriptors or threads. Later lives retry without limit, even when a right was withdrawn.
     """
     backoff, repeated, deadline_s, has_lived = Backoff(), Repeated(), boottime_s() + connect_timeout_s, False
     while not stop.is_set():

@@ -22,7 +22,7 @@ class Meter:
     """Measures what is requested.
 
     Args:
-        wanted: the measures; nothing else is measured.
+        wanted: the only measures taken.
         folder: its disk is measured; None = no disk.
         cgroups: of this process.
     """
@@ -36,7 +36,7 @@ class Meter:
         self._measured_s = 0.0
 
     def measure(self) -> dict[Measure, float]:
-        """The current values that can be measured. The first call has no CPU use: that needs two readings."""
+        """The current values that can be measured. The first call lacks CPU use, which needs two readings."""
         return {measure: value for measure, value in self._all() if measure in self._wanted}
 
     def _all(self) -> Iterator[tuple[Measure, float]]:
@@ -77,7 +77,7 @@ def load_a_core() -> float:
 
 
 def _load_now_a_core() -> float:
-    """The load average, or what it counts at this moment if that is less: the average remembers what is over."""
+    """The load average, or the present count if that is less: the average lags behind."""
     average = load_a_core()
     try:
         lines = Path("/proc/stat").read_text("ascii").splitlines()

@@ -2,8 +2,7 @@
 
 A node of the same name is fenced by the rules of the failure detector (`master/membership/failure_detector.py`). Either
 its process is provably gone from this machine, and its tasks have had the time to end. Or this process has observed it
-silent for as long as it reports that it may be, and the registry does not show it either. If it beats, we refuse to
-start.
+silent for as long as it says it may be, and the registry does not show it either. If it beats, we refuse to start.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ class Namesakes:
         self._name = name
         self._timing = timing
         self._seen: dict[int, tuple[int, float]] = {}
-        """The beat at which each was seen first, and when."""
+        """The first beat seen of each node, and when it was seen."""
         self._gone_since_s: dict[int, float] = {}
         self._left_tasks = LeftTasks(lambda: None)
 
     async def give_way(self) -> None:
-        """Return once there is none. Raises `Refused` when one lives, `Unavailable`."""
+        """Return once there is none. Raises `Refused` if one lives, `Unavailable`."""
         while True:
             living = await self._database.read(nodes.living)
             same = [node for node in living if (node.kind, node.name) == (self._kind, self._name)]

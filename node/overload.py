@@ -1,4 +1,4 @@
-"""Whether this node has too much to do: measures periodically, outside the loop, and evaluates it at each beat."""
+"""Detects overload of this node: measures periodically, outside the loop, and evaluates at each beat."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from node.meter import Meter
 log = structlog.get_logger()
 
 OWN = frozenset({Measure.RUNS})
-"""What a node counts itself; all other measures are of its machine."""
+"""Measures that a node counts itself; all others concern its machine."""
 
 
 class Overload:
@@ -41,7 +41,7 @@ class Overload:
         self._is_doubted = False
         self._so = so
         self.takes_nothing = False
-        """Whether to take nothing new: it is BUSY, or the last measurement is in doubt. It ends with `evaluate`."""
+        """Whether to take nothing new: it is BUSY, or the last measurement is in doubt, until the next `evaluate`."""
 
     @property
     def status(self) -> NodeStatus:
@@ -54,7 +54,7 @@ class Overload:
 
     @property
     def of_machine(self) -> bool:
-        """Whether it is BUSY because of its machine, and not only by what it counts itself."""
+        """Whether it is BUSY because of its machine, not only its own counts."""
         return self.status is NodeStatus.BUSY and bool(self._hysteresis.passed - OWN)
 
     async def measure(self) -> None:

@@ -1,4 +1,4 @@
-"""What a registry outside the database remembers of it: a master's last confirmed beat, and where that was.
+"""A registry's record of a master's last confirmed beat, and its place in the database's history.
 
 A restore while all nodes are stopped leaves no node that could notice it. The next one that starts compares.
 """
@@ -22,17 +22,17 @@ from registry.protocol import Registry
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """A master's life, where in its history the database was when it began, and its last confirmed beat."""
+    """A master's life, the place in the database's history at which it began, and its last confirmed beat."""
 
     me: Me
     began: Place
     beat_no: int
     beaten_s: float
-    """When that was, in seconds since 1970 of the database's clock."""
+    """The time of that beat, in seconds since 1970 of the database's clock."""
 
     @classmethod
     def read(cls, text: str | None) -> Remembered | None:
-        """As `text_of` wrote it; None: there is none."""
+        """Parse what `text_of` wrote; None for None."""
         try:
             found = json.loads(text or "")
             me = Me(**{**found["me"], "incarnation": UUID(found["me"]["incarnation"]), "kind": NodeKind.MASTER})
@@ -51,7 +51,7 @@ class Remembered:
 
 
 def text_of(life: Life) -> str | None:
-    """What a registry is to remember of a master's last beat; None: nothing is known of its place in history."""
+    """The registry's record of a master's last beat; None if its place in history is unknown."""
     own = next((node for node in life.living if node.epoch == life.me.epoch), None)
     if life.began is None or own is None:
         return None

@@ -1,7 +1,7 @@
 """The log store as nodes write to it: only if it carries a mark of this cluster.
 
-An empty mount point, a bucket that was made again and the store of another cluster all let logs in, and lose them. So
-the database knows the marks of this cluster's stores; a store without one gets its mark once.
+An empty mount point, a recreated bucket and another cluster's store all accept logs, and lose them. So the database
+knows the marks of this cluster's stores; a new store gets its mark once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class StoreAccess:
         return await self._calls.run(call)
 
     async def verify(self) -> None:
-        """Return if the store is this cluster's. Raises `Unavailable` if it is not, or does not answer."""
+        """Check that the store is this cluster's. Raises `Unavailable` if it is not, or does not answer."""
         found = await self.run(lambda store, _: store.mark())
         if found is not None:
             is_ours = await self._life.database.read(log_stores.is_ours, found)

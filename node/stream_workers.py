@@ -1,4 +1,4 @@
-"""Which workers take streams of a group, as workers and masters see it alike."""
+"""Which workers take streams of a group; shared by workers and masters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from model.ids import Epoch
 from model.streams.spread import WorkerLoad
 
 SILENT_BEATS = 3
-"""A worker that was silent for so many beats takes none: it may be dead."""
+"""After this many missed beats a worker takes no streams: it may be dead."""
 
 
 def loads_of(group: str, running: Mapping[Epoch, int], living: Sequence[NodeRow]) -> list[WorkerLoad]:

@@ -13,11 +13,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 LARGE_CHARACTERS = 64_000
-"""What is read, checked and filled in by Python takes up to a few milliseconds for so much text."""
+"""Python reads, checks and formats this much text in a few milliseconds."""
 
 
 async def in_thread(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """What it returns or raises. Raises `Unavailable` while this machine can start no thread: a retry may work."""
+    """Run the function in a thread. Raises `Unavailable` while this machine can start no thread: a retry may work."""
     try:
         return await asyncio.to_thread(function, *args, **kwargs)
     except RuntimeError as error:
@@ -27,10 +27,10 @@ async def in_thread(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs)
 
 
 async def in_thread_if_large(characters: int, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """What it returns or raises: in a thread if it works on so much text that the loop would wait, else at once.
+    """Run the function in a thread if the text is so long that the loop would wait, else at once.
 
-    A thread that runs Python gives way to the loop every few milliseconds, but not inside one call of the C library:
-    the text must have a limit.
+    A thread that runs Python yields to the loop every few milliseconds, but not inside one call of the C library: the
+    text must have a limit.
     """
     if characters < LARGE_CHARACTERS:
         return function(*args, **kwargs)

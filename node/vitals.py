@@ -1,4 +1,4 @@
-"""What the health of a master or worker is judged by: its beats, its ears, and whether it takes work."""
+"""The checks of a master's or worker's health: its beats, its listener, and whether it takes work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from registry.clock import boottime_s
 
 
 def tries_to_beat(life: Life) -> Check:
-    """Whether beats are sent, answered or not: after this time without one, its loop of beats hangs."""
+    """Whether beats are sent, answered or not: without one for this long, the loop of beats hangs."""
     silence = life.silence
     limit_s = silence.fence_s + max(silence.session_s, HUNG_MIN.total_seconds())
 
@@ -32,12 +32,12 @@ def beats(life: Life) -> Check:
 
 
 def hears(ears: Listener) -> Check:
-    """Whether it is woken by the database."""
+    """Whether notifications of the database arrive."""
     return lambda: None if ears.is_listening else "it does not listen to the database"
 
 
 def stays(life: Life) -> Check:
-    """Whether it neither leaves nor is drained."""
+    """Whether it neither leaves nor drains."""
 
     def check() -> str | None:
         if life.is_leaving:

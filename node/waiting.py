@@ -10,8 +10,8 @@ from typing import Any
 async def set_within(event: asyncio.Event, seconds: float) -> bool:
     """Whether `event` was set within `seconds`; it is cleared either way.
 
-    By `asyncio.timeout`, not `wait_for`: in Python 3.11 that one swallows a cancellation which comes together with
-    the event, and its caller then never ends (bpo-42130).
+    Uses `asyncio.timeout`: in Python 3.11 `wait_for` swallows a cancellation that comes together with the event, and
+    its caller then never ends (bpo-42130).
     """
     try:
         async with asyncio.timeout(seconds):
@@ -34,7 +34,7 @@ async def either_set(one: asyncio.Event, other: asyncio.Event) -> None:
 
 
 async def to_its_end(work: Coroutine[Any, Any, None]) -> None:
-    """Do it to its end though the caller is cancelled meanwhile: only a second cancellation ends it, and is raised."""
+    """Finish the work even if the caller is cancelled; only a second cancellation ends it, and is raised."""
     doing = asyncio.create_task(work)
     try:
         await asyncio.shield(doing)

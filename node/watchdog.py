@@ -1,13 +1,13 @@
 """Ends a process whose event loop hangs. Otherwise it would own runs and tasks, and do nothing for them.
 
-Its beat stops, so other nodes do the failover of its work. But a registry client with its own thread keeps its session
-alive, and nothing would restart the process. When it exits, a supervisor can restart it, and the launcher can end the
-worker's tasks.
+Its beats stop, so other nodes fail over its work. But a registry client with its own thread keeps its session alive,
+and nothing would restart the process. When it exits, a supervisor can restart it, and the launcher can end the worker's
+tasks.
 
 A thread sends a callback to the loop at each of its ticks, and counts the ticks that came on time since the loop last
 ran one. In a process that was stopped, or whose machine slept or is overloaded, ticks are late: late ticks do not
-count, so that no process is ended because it slept. (Code that holds Python's interpreter lock for all that time, such
-as a regular expression that never ends, stops this thread too.)
+count, so that no process is ended because it slept. (Code that holds Python's interpreter lock all that time, such as
+an endless regular expression, stops this thread too.)
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ TICKS_MIN = 5
 """The minimum number of ticks on time; none is longer than a second."""
 TICK_S_MAX = 1.0
 SAY_S_MAX = 2.0
-"""The log itself may hang because its reader has stopped reading. The process ends nevertheless."""
+"""The log may hang because its reader has stopped; the process then ends anyway."""
 
 
 @contextmanager
 def watched(limit: timedelta, end: Callable[[int], object] = os._exit) -> Iterator[None]:
-    """Within this block, end the process with exit code 70 once the running loop has been hung for `limit`."""
+    """Within this block, end the process with exit code 70 if the running loop hangs for `limit`."""
     watchdog = _Watchdog(asyncio.get_running_loop(), limit, end)
     watchdog.start()
     try:

@@ -1,4 +1,4 @@
-"""The loop in which a node writes: woken, it catches up; the only place where such a loop handles errors."""
+"""The loop in which a node writes: it catches up when woken; the only place where such a loop handles errors."""
 
 from __future__ import annotations
 

@@ -50,11 +50,11 @@ def backend_of(database: Database, settings: Settings) -> Backend:
 
 def open_heavy_backend(settings: Settings) -> Backend:
     """The backend of a process that handles heavy requests for an API with these settings."""
-    from shoal.config.logging import configure_role_logging  # else every completion would load it
+    from shoal.config.logging import configure_role_logging  # otherwise every completion would load it
 
     configure_role_logging(settings)
     database = Database(settings.database(), application_name="shoal-api-heavy", connections_max=2)
-    # Whatever it begins for other processes to go on with, its API finds.
+    # Its API finds what it begins for other processes to continue.
     return replace(backend_of(database, settings), large_bulk=asyncio.Event())
 
 

@@ -1,4 +1,4 @@
-"""The first login: where there is no account, a process that serves people makes an admin and a link for it."""
+"""The first login: without any account, a process that serves people creates an admin and a link for it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from service.callers import Caller
 
 
 async def first_login(database: Database, by: str) -> str | None:
-    """Where the first admin logs in, once and soon: a path of the API; None if there is an account.
+    """The API path at which the first admin logs in, once and soon; None if there is an account.
 
-    `by` is the user of the operating system, for the audit.
+    `by` is the operating-system user, for the audit.
     """
     link = await database.write(make_first_admin, Caller.of_system_user(by))
     return None if link is None else f"/login?link={link.secret}"

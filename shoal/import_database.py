@@ -1,6 +1,6 @@
-"""A database of DolphinScheduler, read and never written: all in one read-only transaction.
+"""A database of DolphinScheduler, read in one read-only transaction.
 
-Its tables are read as they are found, since each version of DolphinScheduler has columns of its own.
+Its tables are read as they are, since each version of DolphinScheduler has its own columns.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from importers.dolphinscheduler.database import (
 from model.errors import Refused, Unavailable
 
 NAME = "the database"
-"""What the report calls the input."""
+"""The name of the input in the report."""
 CONNECT_TIMEOUT_S = 10
 _READ_ONLY = {"postgresql": "SET TRANSACTION READ ONLY", "mysql": "START TRANSACTION READ ONLY"}
 

@@ -1,4 +1,4 @@
-"""Imports on this machine: inputs are read, and what an import gives is written into a folder of its own.
+"""Imports on this machine: reads the inputs, and writes the results into a folder of their own.
 
 The report there names each file with its digest. So the next import into the same folder replaces what it wrote itself,
 and refuses to replace what a person has changed since.
@@ -30,10 +30,10 @@ DIGESTS = "digests"
 def import_dolphinscheduler(
     inputs: Sequence[Path], database: str | None, names: Path | None, out: Path, options: Options
 ) -> Imported:
-    """Import files of DolphinScheduler, and its database if the URL of one is given, into a folder.
+    """Import files of DolphinScheduler, and its database if a URL is given, into a folder.
 
     Raises:
-        NotFound: an input is not there.
+        NotFound: an input does not exist.
         Refused: one cannot be read, or the folder has files that an import must not replace.
         Unavailable: the database does not answer.
     """

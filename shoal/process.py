@@ -1,7 +1,8 @@
-"""Running one role as a process: signals, exit codes, and its reserved address.
+"""Runs one role as a process: signals, exit codes, and its reserved address.
 
-The first SIGTERM or SIGINT asks for a graceful stop, a second one ends the process at once. SIGHUP has files of secrets
-and certificates read again. Only if its terminal was closed, which may send several, it asks for a graceful stop too.
+The first SIGTERM or SIGINT requests a graceful stop, a second one ends the process at once. SIGHUP makes it read files
+of secrets and certificates again. If it came because the terminal was closed, which may send several, it requests a
+graceful stop too.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ async def until_stopped(
     """Run `serve(stop)`; the first signal sets `stop`. Errors of `serve` are raised unchanged.
 
     Args:
-        leave_within_s: seconds that a graceful stop may take; then the process ends as after a second signal. A
-            server that hangs must not delay a stop by the sum of all its timeouts.
+        leave_within_s: seconds that a graceful stop may take; then the process ends as after a second signal. A server
+            that hangs must not delay a stop by the sum of all its timeouts.
         serve: returns when it has stopped; must tolerate cancellation until it has set `health.begun`, since there is
             something to stop gracefully. A signal before that cancels it: it may be waiting for a server that is down.
             It may set `stop` itself.
-        health: what the supervisor is told, if there is one.
+        health: reported to the supervisor, if there is one.
     """
     stop, supervisor = asyncio.Event(), Supervisor()
     serving = asyncio.create_task(serve(stop))
@@ -93,7 +94,7 @@ async def until_stopped(
 
 
 def read_again() -> None:
-    """Read what lies in files again: what is wrong there is in the log, and its former value stays in use."""
+    """Read files again: faults are logged, and the former values stay in use."""
     is_right = kept.read_all_again()
     log.info("files_read_again", all_right=is_right)
 

@@ -1,8 +1,8 @@
-"""What systemd, or a supervisor that speaks its protocol (sd_notify), is told by a process.
+"""Reports a process to systemd, or to a supervisor that speaks its protocol (sd_notify).
 
-A datagram of lines NAME=VALUE to the socket that $NOTIFY_SOCKET names: READY once there is work to take, STATUS in
-words, STOPPING, and WATCHDOG for as long as the process lives (`metrics/health.py`). Without that variable nobody is
-told, and nothing else changes. What is sent may be lost: a supervisor never stops a process that works.
+A datagram of lines NAME=VALUE to the socket that $NOTIFY_SOCKET names: READY once it can take work, STATUS in words,
+STOPPING, and WATCHDOG for as long as the process lives (`metrics/health.py`). Without that variable nothing is sent. A
+datagram may be lost: a supervisor never stops a process that works.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from metrics.health import Health
 
 LOOK_EVERY_S = 1.0
 WATCHDOG_SHARE = 1 / 3
-"""The share of its limit after which the watchdog hears of us: two datagrams may be late."""
+"""The watchdog interval as a share of its limit: two datagrams may be late."""
 _SOCKET, _LIMIT, _OWNER = "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"
 
 
 class Supervisor:
-    """Who started this process, if it wants to hear of it. Made once: no child inherits the variables that it reads."""
+    """This process's supervisor, if it wants reports. Create it once: no child inherits the variables that it reads."""
 
     def __init__(self) -> None:
         given = {name: os.environ.pop(name, "") for name in (_SOCKET, _LIMIT, _OWNER)}
@@ -34,7 +34,7 @@ class Supervisor:
         self._said = ""
 
     async def tell(self, health: Health) -> None:
-        """Tell it how this process is, until cancelled; the pulse of the process."""
+        """Report the health of this process until cancelled; the pulse of the process."""
         is_started = False
         while True:
             health.pulse()
@@ -46,7 +46,7 @@ class Supervisor:
             await asyncio.sleep(self._every_s)
 
     def stopping(self) -> None:
-        """It has begun a graceful stop."""
+        """Report the begin of a graceful stop."""
         self._send("STOPPING=1", "STATUS=stopping")
 
     def _status(self, health: Health) -> list[str]:

@@ -1,4 +1,4 @@
-"""Files of workflows and pools on this machine: read, and checked against the task types installed here."""
+"""Reads files of workflows and pools on this machine, and checks them against the task types installed here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def read_definition_files(paths: Iterable[Path]) -> FileContent:
     """All workflows and resource pools in some files.
 
     Raises:
-        NotFound: one of the files is not there.
+        NotFound: a file does not exist.
         BadWorkflowFile: one cannot be read, or contains errors; lists all problems of all files.
     """
     contents, faults = _contents(paths)
@@ -32,7 +32,7 @@ def read_definition_files(paths: Iterable[Path]) -> FileContent:
 
 
 def read_texts(paths: Iterable[Path]) -> list[tuple[str, str]]:
-    """The names and texts of some files, which are checked elsewhere. Raises as above, for what cannot be read."""
+    """The names and unchecked texts of some files. Raises as above, for what cannot be read."""
     contents, faults = _contents(paths)
     texts = []
     for name, data in contents:
@@ -66,7 +66,7 @@ def _file_names(workflow: Any) -> Iterator[str]:
 
 
 def _contents(paths: Iterable[Path]) -> tuple[list[tuple[str, bytes]], list[FileFault]]:
-    """The content of each file, or a little more of it than a file may have; and those that cannot be read."""
+    """The content of each file, up to a little more than the maximum; and the unreadable files."""
     contents: list[tuple[str, bytes]] = []
     faults: list[FileFault] = []
     for path in paths:

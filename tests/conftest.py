@@ -81,7 +81,7 @@ atexit.register(gc.unfreeze)
 # Other work on this machine may use the memory: a node that is BUSY for it would take nothing for the whole test.
 os.environ |= {"SHOAL_MASTER__LOAD__MEMORY_MAX": "1", "SHOAL_WORKER__LOAD__MEMORY_MAX": "1"}
 AS_SHIPPED = session_settings.SESSION_SETTINGS
-"""Of the connections of the processes that tests start."""
+"""The settings of connections of processes that tests start."""
 # A transaction that this process itself opened is not ended while other work keeps its loop waiting for seconds.
 session_settings.SESSION_SETTINGS = {
     **AS_SHIPPED,
@@ -179,7 +179,7 @@ def zookeeper_url(zookeeper_server: ZooKeeperServer) -> str:
 
 @pytest.fixture
 def database_template() -> str:
-    """What the database of a test is a copy of; a folder may have one of its own."""
+    """The template of a test's database; a folder may override it."""
     return TEMPLATE
 
 
@@ -193,7 +193,7 @@ def database_url(postgres_server: PostgresServer, database_template: str) -> Ite
 
 @pytest.fixture
 def hung(tmp_path: Path) -> Iterator[Path]:
-    """A folder that hangs whoever looks into it, as one of a dead server."""
+    """A folder in which every access hangs, as on a dead server."""
     try:
         with hung_folder(tmp_path / "hung") as folder:
             yield folder

@@ -1,7 +1,7 @@
-"""What each file of tests takes: `make durations` writes it into durations.txt, by which conftest.py orders the files.
+"""Measures each file of tests: `make durations` writes durations.txt, by which conftest.py orders the files.
 
-A line is a file, its seconds by the clock, and those of processors in all processes below ours, servers included. The
-latter say what a test costs also where other work keeps the machine busy.
+A line has a file, its seconds by the clock, and the processor seconds of all processes below ours, servers included.
+The latter show a test's cost even on a busy machine.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Duration:
 
 
 def recorded() -> dict[str, Duration]:
-    """What files took when this was last written, by their path in the repository."""
+    """The recorded durations of files, by their path in the repository."""
     lines = FILE.read_text("utf-8").splitlines() if FILE.exists() else []
     return {path: Duration(float(clock_s), float(cpu_s)) for path, clock_s, cpu_s in map(str.split, lines)}
 

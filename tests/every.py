@@ -16,16 +16,16 @@ import pytest
 SHOWN = 10
 """How many failed cases are named."""
 SHOWN_CHARACTERS = 200
-"""Of each value."""
+"""For each value."""
 Test = Callable[..., Awaitable[None] | None]
 
 
 def every(names: str | Sequence[str], cases: Iterable[Any]) -> Callable[[Test], Test]:
-    """Call a test with each case, also after one that failed; what is raised names the cases that failed.
+    """Call a test with each case, even after a failure; the error names the failed cases.
 
-    As with `parametrize`: one name takes a case as it is, several take its elements, and two of these above each
-    other take each case of one with each of the other. Other arguments are fixtures, the same for all cases. It is an
-    error if there is no case.
+    As with `parametrize`: one name takes a case as it is, several take its elements, and two of these above each other
+    take each case of one with each of the other. Other arguments are fixtures, the same for all cases. It is an error
+    if there is no case.
     """
     wanted = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     given = [dict(zip(wanted, [case] if len(wanted) == 1 else case, strict=True)) for case in cases]

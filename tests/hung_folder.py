@@ -1,4 +1,4 @@
-"""A file system that answers nothing, as a dead server of the network: whoever looks into it hangs until it is gone.
+"""A file system that never answers, like a dead network server: every access hangs until it is unmounted.
 
 It is FUSE without a program behind it. Only root can mount it, on a machine that has /dev/fuse.
 """
@@ -16,7 +16,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class NoHungFolder(Exception):
-    """This machine lets nobody mount it here."""
+    """This machine allows no such mount."""
 
 
 @contextmanager

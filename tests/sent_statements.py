@@ -15,7 +15,7 @@ _execute = AsyncConnection.execute
 
 @contextmanager
 def sent_statements() -> Iterator[list[Sql]]:
-    """Those of the block, as they are sent; of what is executed several times without its values."""
+    """Collect the statements of the block as they are sent; repeated executions without their values."""
     sent: list[Sql] = []
 
     async def execute(self: AsyncConnection, statement: Sql, values: Any = None) -> Rows:

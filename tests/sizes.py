@@ -1,7 +1,7 @@
-"""How much there is to read: `make sizes` prints it.
+"""Prints how much there is to read: `make sizes`.
 
-Counted is what git knows. Generated code is not read by hand and is left out: the types that the page has from the
-API's description, and that description.
+It counts files in git. Generated code is not read by hand and is left out: the page's types from the API's description,
+and that description.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ GENERATED = {"ui/src/api/schema.d.ts", "docs/reference/openapi.json"}
 MAKES = {"Sql", "statement"}
 PARAMETERS_MAX = 6
 LINES_MAX = 70
-"""Of a function of the page: as in ui/biome.json."""
+"""For a function of the page: as in ui/biome.json."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def _lines(paths: list[Path]) -> int:
 
 
 def _words(paths: list[Path]) -> int:
-    """As a reader counts them: no signs of tables and code alone."""
+    """Count words without signs of tables and code."""
     return sum(len(re.findall(r"[\w'./-]*\w[\w'./-]*", path.read_text("utf-8"))) for path in paths)
 
 
@@ -129,20 +129,20 @@ def _texts(tree: ast.AST) -> Iterator[ast.expr]:
 
 
 def _statements(trees: Iterator[ast.Module]) -> tuple[int, int]:
-    """How many are one literal, and how many are not."""
+    """How many statements are one literal, and how many are not."""
     whole = [isinstance(argument, ast.Constant) for tree in trees for argument in _texts(tree)]
     return sum(whole), len(whole) - sum(whole)
 
 
 def _sql_lines(tree: ast.Module) -> int:
-    """Those of whole statements, and of the parts of others, which are constants of a module."""
+    """The lines of whole statements, and of parts of others that are constants of a module."""
     parts = [statement.value for statement in tree.body if isinstance(statement, ast.Assign)]
     texts = {*_texts(tree), *(part for part in parts if isinstance(part, ast.Constant) and "\n" in str(part.value))}
     return sum((text.end_lineno or text.lineno) - text.lineno + 1 for text in texts)
 
 
 def _long_functions() -> int:
-    """By the page's linter, whose rule has the limit."""
+    """Count by the page's linter, whose rule has the limit."""
     rule = "complexity/noExcessiveLinesPerFunction"
     command = ["node_modules/.bin/biome", "lint", f"--only={rule}", "--max-diagnostics=none", "--reporter=json", "src"]
     # It ends with 1 when it finds some.

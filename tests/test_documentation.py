@@ -1,4 +1,4 @@
-"""What pages list is what there is: fields of definitions, dependencies; and what pages link to is there."""
+"""The pages list exactly what exists: fields of definitions, dependencies; and their links have targets."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_every_dependency_has_its_reason() -> None:
 
 
 def test_the_index_has_a_line_for_each_page() -> None:
-    """Those of task types and commands have indexes of their own."""
+    """Task types and commands have indexes of their own."""
     docs = ROOT / "docs"
     pages = {str(path.relative_to(docs)) for path in docs.rglob("*.md")} - {"README.md"}
     pages = {page for page in pages if page.endswith("/README.md") or not re.match("reference/(tasks|commands)/", page)}

@@ -53,7 +53,7 @@ PURE = (
     "master/drive/element_results.py",
     "master/drive/element_values.py",
     "master/drive/elements.py",
-    "master/drive/logic.py",
+    "master/drive/branch_choice.py",
     "master/drive/outcome.py",
     "master/drive/events.py",
     "master/drive/retries.py",
@@ -77,7 +77,7 @@ IMPURE = {
 }
 
 HOMELESS = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "managers", "shared", "tools"}
-"""A function that fits only there shows a missing concept; such a module grows for ever and everything imports it."""
+"""A function that fits only there shows a missing concept; such a module grows forever and everything imports it."""
 
 CLOCKS = {"datetime.now", "datetime.utcnow", "datetime.today", "date.today", "time.time", "time.time_ns"}
 """Time that decides is the database's. A machine's clock jumps and differs from the next one's: a lease, a time-out or
@@ -101,7 +101,7 @@ def name_of(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Module:
-    """What these tests ask of a module: each with its line. Its syntax tree is not kept."""
+    """What these tests need of a module, with lines; its syntax tree is not kept."""
 
     imports: list[tuple[int, str]]
     calls: list[tuple[int, str]]
@@ -168,8 +168,8 @@ def test_imports_only_go_down() -> None:
 
 
 def test_the_sdk_imports_nothing_of_the_engine() -> None:
-    """It would no longer be light, nor work with a server of another version. `simulate` asks by name for what is
-    there."""
+    """Otherwise it would not be light, nor work with a server of another version. `simulate` imports by name what is
+    installed."""
     light = {"httpx", "pydantic", "pydantic_core", "typing_extensions", "shoal_sdk", *sys.stdlib_module_names}
     sdk = sorted((ROOT / "sdk" / "shoal_sdk").glob("*.py"))
     wrong = [

@@ -1,4 +1,4 @@
-"""What a stranger meets first: a README that leads on, files that can be read, nothing of one developer's machine."""
+"""What a stranger meets first: a README that leads on, readable files, nothing of one developer's machine."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_no_file_names_the_machine_of_a_developer() -> None:
 
 
 def test_no_file_names_the_host_of_a_package_registry() -> None:
-    """Where packages come from is the affair of whoever installs: a mirror, a cache, a company's own."""
+    """Users choose where packages come from: a mirror, a cache, a company's own."""
     hosts = [".".join(parts) for parts in [
         ("pypi", "org"), ("pythonhosted", "org"), ("npmjs", "org"), ("npmjs", "com"), ("crates", "io"),
         ("proxy", "golang", "org"), ("rubygems", "org"), ("maven", "org"), ("anaconda", "org"),
@@ -187,7 +187,7 @@ def test_text_ends_with_a_newline_and_has_no_carriage_returns() -> None:
 
 
 def test_a_run_of_the_longest_tests_reads_every_file_that_has_some() -> None:
-    """A file that `conftest.py` does not name would have its longest tests run by nobody."""
+    """Otherwise nothing would run the longest tests of a file that `conftest.py` does not name."""
     mark = "pytest.mark." + "long"
     tests = [path for path in python_files() if path.name.startswith("test_")]
     assert {short_name(path) for path in tests if mark in text_of(path)} == PARTLY_LONG

@@ -105,7 +105,7 @@ class Environment:
         (self.packages,) = self.venv.glob("lib/python*/site-packages")
 
     def install(self, wheel: Path) -> None:
-        """As a user does, but without the libraries that it asks for."""
+        """Install as a user does, but without the required libraries."""
         command = [*self._pip, "install", "--no-deps", "--no-index", str(wheel)]
         subprocess.run(command, check=True, capture_output=True, timeout=300)
 
@@ -125,7 +125,7 @@ class Environment:
         return subprocess.Popen(command, cwd=self.here, env=self.variables, stdout=subprocess.PIPE, text=True)
 
     def shoal(self, *arguments: str, within_s: float = 60) -> str:
-        """What a verb prints."""
+        """The output of a verb."""
         with self.start(*arguments) as process:
             said, _ = process.communicate(timeout=within_s)
             assert process.returncode == 0, said
@@ -134,7 +134,7 @@ class Environment:
 
 @pytest.fixture(scope="module")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """With the wheel, with packages of others that have the names of our folders, and with a plug-in."""
+    """An environment with the wheel, with foreign packages that have the names of our folders, and with a plug-in."""
     made = Environment(tmp_path_factory.mktemp("environment"))
     before = made.installed
     made.install(wheel)
@@ -325,7 +325,7 @@ print(sorted(simulate(daily, at="2026-01-31 05:00", results={"load": 7}).states(
 
 
 def test_the_wheel_of_the_rules_simulates_a_flow_without_shoal(sdk: Path, rules: Path, tmp_path: Path) -> None:
-    """It has rules alone: what a master does with a database, a registry or a file is not in it."""
+    """It contains only rules: nothing that a master does with a database, a registry or a file."""
     made = Environment(tmp_path)
     made.install(sdk)
     made.install(rules)

@@ -8,10 +8,10 @@ import pytest
 
 
 def empty_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Until the test ends, zones are read into a cache of their own.
+    """Read zones into a separate cache until the test ends.
 
-    Emptying the interpreter's would make zones that other tests hold differ from those read later: they are the same
-    only while that cache has them.
+    Emptying the interpreter's cache would make zones that other tests hold differ from those read later: they are the
+    same only while that cache has them.
     """
 
     class Unread(ZoneInfo):

@@ -26,23 +26,22 @@ log = structlog.get_logger()
 
 ANNOUNCE_EVERY_S = 10.0
 CONFIRM_EVERY_S = 0.1
-"""How often it beats while it is to be drained and something that it has claimed has not begun yet."""
+"""The pause between beats during a drain while a claimed attempt has not begun."""
 
 
 GUARD_EVERY_S = 0.25
 MARGIN_S = 1.0
-"""Two ticks of the launcher's keepers: tasks are ended this long before the horizon, so that none of them reaches
-it."""
+"""Two ticks of the launcher's keepers: tasks end this long before the horizon, so that none reaches it."""
 
 
 class Beats:
     """Beats, and enforces the horizon.
 
     The horizon is computed from the *send* times of the last beat and the last registry round trip that were answered.
-    Shortly before it, everything that runs is ended: by the launcher, which does so even if this process is frozen, and
-    by `guard` for tasks without a process. So nothing of this worker still runs by the time when a master may
-    consider it dead (`master/membership/failure_detector.py`). A passed horizon stays passed until everything that ran
-    has ended and is reported: if it moved in between, it could spare tasks that others have already started again.
+    Shortly before it, everything that runs is ended: by the launcher, even if this process is frozen, and by `guard`
+    for tasks without a process. So nothing of this worker still runs when a master may consider it dead
+    (`master/membership/failure_detector.py`). A passed horizon stays passed until everything that ran has ended and is
+    reported: if it moved in between, it could spare tasks that others have already started again.
     """
 
     def __init__(
@@ -67,7 +66,7 @@ class Beats:
         self._tally = Tally()
 
     async def join(self) -> None:
-        """The first beat, and the entry in the registry."""
+        """Send the first beat, and enter the registry."""
         await self._overload.measure()
         self._evaluate_load()
         await self._life.beat(self._heartbeat())
@@ -75,7 +74,7 @@ class Beats:
         self._set_deadline(self._horizon_s() - MARGIN_S)
 
     def why_idle(self) -> str | None:
-        """Why it claims nothing now, though there may be room; None if it does."""
+        """Why the worker claims nothing now despite free places; None if it claims."""
         if self._writer.takes_new:
             return None
         busy = self._overload.because
@@ -109,8 +108,7 @@ class Beats:
         await self._overload.run(self._life.silence.beat_s)
 
     def _evaluate_load(self) -> bool:
-        """Update the load; return whether it changed between BUSY and NORMAL. Wakes the writer when it takes tasks
-        again."""
+        """Update the load; return whether it changed between BUSY and NORMAL. Wakes the writer on NORMAL."""
         took_nothing = self._took_nothing or self._overload.takes_nothing
         is_news = self._overload.evaluate(boottime_s())
         self._took_nothing = self._life.takes_nothing or self._overload.takes_nothing
@@ -140,8 +138,7 @@ class Beats:
         )
 
     async def guard(self) -> None:
-        """Move the deadline forward forever, independent of the database: a beat may hang as long as the server
-        does."""
+        """Move the deadline forward forever, independent of the database: a beat may hang as long as the server."""
         while True:
             now_s, deadline_s = boottime_s(), self._horizon_s() - MARGIN_S
             if now_s < self._deadline_s:

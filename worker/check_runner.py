@@ -1,7 +1,7 @@
-"""Checks resources of pools: a script or a URL that says whether one works, in a process below a keeper.
+"""Checks resources of pools: a script or a URL tells whether one works, in a process below a keeper.
 
-Any worker that takes tasks does it, and what it finds holds for all. Each check has a time limit and runs beside the
-others, so that one that hangs holds up only its own resource.
+Any worker that takes tasks runs checks, and the result holds for all. Each check has a time limit and runs beside the
+others, so that one that hangs only holds up its own resource.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ from worker.tasks.plugin import TaskContext, TaskResult
 log = structlog.get_logger()
 
 VARIABLE = "SHOAL_RESOURCE"
-"""In the environment of a script: JSON object with the name and data of the resource."""
+"""The variable of a script with the name and data of its resource, a JSON object."""
 REASON_CHARACTERS_MAX = 300
 REST = Backoff(first_s=1.0, max_s=30.0)
-"""For so long it takes no checks after one that this worker could not do; others may."""
+"""The pause after a check that this worker could not run; others may."""
 SLEPT_S = 2.0
-"""A check that ends so much later than its timeout was held up by this worker."""
+"""A check that exceeds its timeout by this much was held up by this worker."""
 LOCKED_S = 1.0
-"""So soon rows that somebody has locked are tried again."""
+"""The pause before locked rows are tried again."""
 KILLED_MAX = 3
-"""After its process was killed so often in turn, the check itself is to blame."""
+"""After its process was killed this often in a row, the check itself is to blame."""
 
 
 class PoolChecks:
-    """Checks what is due, a few at once.
+    """Runs due checks, a few at once, as the default tenant.
 
-    `takes` says whether this worker takes anything new just now. They run as its default tenant.
+    `takes` says whether this worker takes anything new now.
     """
 
     def __init__(self, life: Life, processes: Launching, settings: WorkerSettings, takes: Callable[[], bool]) -> None:
@@ -70,8 +70,7 @@ class PoolChecks:
         self._wake = asyncio.Event()
         self._catalog = TaskCatalog()
         self._running: dict[tuple[int, datetime], asyncio.Task[None]] = {}
-        """By resource, and when it began: one that was changed meanwhile is checked again beside the check of what it
-        was."""
+        """By resource and start time: a resource that changes is checked again beside the check of its former state."""
         self._checked: list[Checked] = []
         self._may_be_due = False
         self._gives_back = False
@@ -81,7 +80,7 @@ class PoolChecks:
         self._killed: Counter[int] = Counter()
 
     def notice(self) -> None:
-        """There may be resources to check."""
+        """Look for due checks: there may be some."""
         self._may_be_due = True
         self._wake.set()
 
@@ -102,7 +101,7 @@ class PoolChecks:
             await asyncio.gather(*self._running.values(), return_exceptions=True)
 
     def _outcome_unknown(self) -> None:
-        """Some may be ours to check by their rows, and nobody checks them."""
+        """Read the rows again: some may be this worker's although it runs no check of them."""
         self._gives_back = self._may_be_due = True
 
     async def _catch_up(self) -> None:
@@ -157,7 +156,7 @@ class PoolChecks:
             self._wake.set()
 
     def _is_of_this_worker(self, due: DueCheck, error: Exception) -> bool:
-        """Whether it says nothing about the resource: this machine is short of something, or this worker slept."""
+        """Whether the error says nothing about the resource: this machine lacks something, or this worker slept."""
         if isinstance(error, LauncherKilled):
             self._killed[due.id] += 1
             return self._killed[due.id] < KILLED_MAX
@@ -169,10 +168,10 @@ class PoolChecks:
         loop.call_later(pause_s, self.notice)
 
     async def _why_not(self, due: DueCheck, folder: WorkFolder) -> str | None:
-        """Why it does not work, in a sentence; None if it does. Raises an error if it could not be checked."""
+        """Why the resource does not work, as a sentence; None if it does. Raises if it could not be checked."""
         given = due.how.get("timeout_s")
         timeout_s = float(given) if isinstance(given, int | float) and given > 0 else CHECK_TIMEOUT_S
-        # When its time was up, not when its processes had ended: those that ignore SIGTERM take a while.
+        # Measured when its time was up, not when its processes ended: those that ignore SIGTERM take a while.
         began_s, ups_s = boottime_s(), list[float]()
         timer = asyncio.get_running_loop().call_later(timeout_s, lambda: ups_s.append(boottime_s()))
         try:
@@ -212,7 +211,7 @@ class PoolChecks:
 
 
 def _shown(reason: str, due: DueCheck) -> str:
-    """Everybody reads it."""
+    """Mask the resource's secrets in a reason, which everybody may read."""
     return Masking(secrets_of(due.data)).masked(reason)[:REASON_CHARACTERS_MAX]
 
 
@@ -231,7 +230,7 @@ def _context(folder: WorkFolder, environment: Mapping[str, str], log: _LastLine,
 
 
 class _LastLine:
-    """The log of a check: its last line is the reason, should it fail."""
+    """The log of a check: its last line is the reason if it fails."""
 
     def __init__(self) -> None:
         self._tail = b""

@@ -1,4 +1,4 @@
-"""The folder of a worker: checked and locked at its start; its logs are served at the same address as before."""
+"""The folder of a worker: checked and locked at its start; its logs stay at the same address."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ log = structlog.get_logger()
 
 CHECK_EVERY_S = 0.5
 LOCK_WAIT_S = 2.0
-"""A former process that was killed may take a moment to end."""
+"""A killed predecessor may take a moment to end."""
 
 
 class WorkerFolder:
     """Contains `logs/`, `work/`, `log-port` (the last port of the log server), `id` (a part of its worker's name) and
-    `life` (the last life of its worker, and the mark of the cluster).
+    `life` (the worker's last life, and the mark of the cluster).
 
     One worker uses it at a time: two would serve each other's logs, and report each other's results.
     """
@@ -46,7 +46,7 @@ class WorkerFolder:
         self._lock: int | None = None
 
     async def wait_until_made(self, stop: asyncio.Event) -> None:
-        """Make it, as soon as there is space for it or `stop` is set; logs once that it waits. Raises as `make`."""
+        """Create the folder once there is space or `stop` is set; logs once that it waits. Raises as `make`."""
         is_logged = False
         while not stop.is_set():
             try:
@@ -59,7 +59,8 @@ class WorkerFolder:
             await asyncio.sleep(CHECK_EVERY_S)
 
     def make(self) -> None:
-        """Make it, if it is missing, and try to write. Raises `InvalidSettings`, or `Unavailable` for lack of space.
+        """Create the folder if it is missing, and try to write. Raises `InvalidSettings`, or `Unavailable` for lack of
+        space.
 
         A worker that cannot write would fail every task within milliseconds, and would therefore claim most of them.
         """
@@ -78,12 +79,12 @@ class WorkerFolder:
             ) from None
 
     def lock(self, name: str | None) -> str:
-        """Lock the folder for this process alone, until it ends or `unlock`; returns the name of its worker.
+        """Lock the folder for this process until it ends or calls `unlock`; returns the name of its worker.
 
         Args:
             name: as configured; None = the host's name and the id in the folder, the same at each start.
 
-        Raises `Refused`, with the holder, when another process has it.
+        Raises `Refused`, naming the holder, when another process has it.
         """
         file = self._path / "lock"
         descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -112,7 +113,7 @@ class WorkerFolder:
             self._lock = None
 
     def log_key(self) -> str:
-        """The key that signs requests for its logs: generated the first time, readable by its owner alone.
+        """The key that signs requests for its logs, created at the first call and readable by its owner alone.
 
         Raises `Unavailable` when the machine is short of a resource.
         """
@@ -132,7 +133,7 @@ class WorkerFolder:
         return made
 
     async def serve_logs(self, settings: WorkerSettings) -> LogService:
-        """Serve the logs; with port 0 on the last port, if that is free, else on any.
+        """Serve the logs; with port 0 on the last port if it is free, else on any.
 
         Logs of earlier lives are in the same folder, and the database has their address.
         """
@@ -157,7 +158,7 @@ class WorkerFolder:
         raise AssertionError("the last address tried is the one that was asked for")
 
     def former_life(self, mark: str) -> FormerLife | None:
-        """The last life of its worker, if that was in this cluster."""
+        """The last life of its worker, if it was in this cluster."""
         try:
             found = json.loads((self._path / "life").read_text())
             last = FormerLife(Epoch(found["epoch"]), UUID(found["incarnation"]), Place(**found["began"]))
@@ -166,12 +167,12 @@ class WorkerFolder:
         return last if found["mark"] == mark else None
 
     def begin_life(self, mark: str, life: FormerLife) -> None:
-        """Write down that one, for the next."""
+        """Write down this life for the next."""
         with suppress(OSError):  # a full disk keeps no worker from its work
             (self._path / "life").write_text(f"{json.dumps({'mark': mark, **asdict(life)}, default=str)}\n")
 
     def _id(self) -> str:
-        """The unique id of this folder; generated the first time."""
+        """The unique id of this folder, created at the first call."""
         file = self._path / "id"
         if file.exists() and re.fullmatch(r"[0-9a-f]{8}", found := file.read_text(errors="replace").strip()):
             return found
@@ -192,6 +193,6 @@ class WorkerFolder:
 
 
 def _signature(file: Path) -> str:
-    """The process that wrote its identity into the file, for a sentence."""
+    """Describe the process that wrote its identity into the file."""
     pid, _, name = file.read_text(errors="replace").strip().partition(" ")
     return f"worker {name} (process {pid})" if pid else "another process"

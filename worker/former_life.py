@@ -1,4 +1,4 @@
-"""A worker's former life, as its folder knows it, and the database: that may be an earlier state of itself."""
+"""Compares a worker's former life, as its folder knows it, with a database that may have been restored since."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHOWN_MAX = 100
 
 @dataclass(frozen=True, slots=True)
 class FormerLife:
-    """The last life of a folder's worker, and where in its history the database was when it began."""
+    """The last life of a folder's worker, and the place in the database's history at which it began."""
 
     epoch: Epoch
     incarnation: UUID
@@ -31,10 +31,10 @@ class FormerLife:
 
 
 async def last_given(database_url: str) -> LastGiven:
-    """To be compared with the ids of which a worker's folder has logs.
+    """Read the last ids that the database assigned, to compare them with those of the folder's logs.
 
-    Asked before the life begins: it fences the former one, and masters give new attempts at once in place of those
-    which that had. On a database that was restored, these may have the very ids of which there are logs.
+    Read before the life begins: beginning fences the former life, and masters then create new attempts at once in place
+    of its attempts. On a restored database these may reuse ids that already have logs.
 
     Raises:
         Unavailable: the database does not answer.
@@ -49,11 +49,11 @@ async def last_given(database_url: str) -> LastGiven:
 async def why_back(
     connection: AsyncConnection, me: Me, before: FormerLife, given: LastGiven, logged: Sequence[LogName]
 ) -> str | None:
-    """Why the database is an earlier state of the one that the folder knows; None if it is not, as far as we know.
+    """Why the database is an earlier state of the one that the folder knows; None if nothing shows that.
 
     Args:
         before: the folder's life before that of `me`.
-        given: what the database had given before that one began.
+        given: the last ids assigned before `me` began.
         logged: attempts of which the folder has logs.
     """
     if before.epoch >= me.epoch:
@@ -73,7 +73,7 @@ async def why_back(
 
 
 async def tell_gone(database: Database, logged: Sequence[LogName]) -> None:
-    """Log which attempts of the folder the restore took away that was since its last life."""
+    """Log which attempts the restore removed, from those since the folder's last life."""
     gone = await database.read(went_back.gone, [each.task_instance_id for each in logged])
     if gone:
         so = "they are not in the restored database, and their tasks may run again with the same key"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def make_private(path: Path) -> None:
-    """Make a folder, and those above it that are missing: all of them private. Raises `OSError`."""
+    """Create a folder and its missing parents, all of them private. Raises `OSError`."""
     try:
         path.mkdir(mode=0o700, exist_ok=True)
     except FileNotFoundError:
@@ -16,5 +16,5 @@ def make_private(path: Path) -> None:
 
 
 def new_file(path: Path, mode: int) -> int:
-    """The descriptor of a file that was not there, to write into. Raises `OSError`."""
+    """Create a file that must not exist, and return a descriptor for writing. Raises `OSError`."""
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)

@@ -45,7 +45,6 @@ from worker.attempts.tenants import check_default_tenant, runs_as_root
 from worker.beats import Beats
 from worker.check_runner import PoolChecks
 from worker.claims.writer import Writer
-from worker.ears import ears_of
 from worker.files.file_cache import FileCache
 from worker.folder import WorkerFolder
 from worker.former_life import FormerLife, last_given, tell_gone, why_back
@@ -54,6 +53,7 @@ from worker.logs.copy_parts import Copying
 from worker.logs.disk_deletion import delete_old_logs
 from worker.logs.service import LogService
 from worker.logs.walk import LeftLogs
+from worker.notifications import listener_of
 from worker.results.former_lives import report_last_words, report_left_results
 from worker.results.late import LateResults
 from worker.results.recorded_ends import LastWords
@@ -72,11 +72,11 @@ class Worker:
     """One worker. `run` returns after a graceful stop.
 
     Args:
-        joining: no other living worker may have its name; without one it gets the host's name and the id in its folder.
-            Others reach its logs at its host; without one at what they are served on.
+        joining: no other living worker may have its name, which defaults to the host's name and the id in the folder.
+            Others reach its logs at its host, which defaults to the address of the log server.
         vault: decrypts the data sources and environments that its tasks name.
         traced: whether masters send the spans of attempts: tasks then learn theirs.
-        log_store: where logs are copied when their attempts have ended.
+        log_store: where the logs of ended attempts are copied.
         health: learns when it has joined, and whether it takes work.
     """
 
@@ -191,7 +191,7 @@ class Worker:
         life.known = partial(self._known, writer)
         late = LateResults(lambda: writer.unreported, spool, last_words.reported)
         beats = Beats(life, registry, launcher, self._settings, overload, writer)
-        ears = ears_of(life, writer, self._settings.groups)
+        ears = listener_of(life, writer, self._settings.groups)
         ready = [vitals.beats(life), vitals.hears(ears), vitals.stays(life), beats.why_idle]
         healthy = self._health.judged_by(lives=[vitals.tries_to_beat(life)], ready=ready)
         parts = (
@@ -273,7 +273,7 @@ class Worker:
         return await in_thread(LeftLogs(self._settings.place / "logs").more)
 
     async def _poll(self, life: Life, writer: Writer, checks: PoolChecks) -> None:
-        """Poll for work and for tasks to kill without a notification; periodically compare what runs with the rows."""
+        """Poll for work and for tasks to kill, without notifications; periodically compare what runs with the rows."""
         compared_s = boottime_s()
         walks, mark = Walks(), MarkOfQueue()
         while True:
@@ -308,7 +308,7 @@ class Worker:
             await asyncio.sleep(self._settings.look_every.total_seconds())
 
     async def _drain(self, life: Life, registry: Registry, writer: Writer) -> None:
-        """Take nothing new, let tasks run that end in time, give the rest to others."""
+        """Take nothing new, let tasks run that end in time, and give the rest to others."""
         life.is_leaving = True
         try:
             await registry.unregister()

@@ -1,7 +1,7 @@
 """COMPLEMENT_DATA: the dates of a backfill, which of them this command starts, and the commands for the others.
 
 A command starts the first date of one chain. The other chains become commands of their own in the same transaction. The
-instance stores the rest of its chain: the transaction that ends it with success creates the command for the next date
+run stores the rest of its chain: the transaction that ends it with success creates the command for the next date
 (`dao/runs/after_end.py`).
 """
 
@@ -26,7 +26,7 @@ from model.runs.commands import BACKFILL, Start
 
 
 async def first_date(connection: AsyncConnection, command: Start, plan: Plan) -> Start:
-    """The start for the date of this command; everything else that it asks for becomes commands.
+    """The start for the date of this command; the other chains become commands.
 
     Raises `Refused` if the dates cannot be read, and for a workflow with streams.
     """
@@ -59,7 +59,7 @@ async def first_date(connection: AsyncConnection, command: Start, plan: Plan) ->
 
 
 def _chain(command: Start, code: WorkflowCode, backfill: str, calendar: str, *, whole: bool = False) -> NewCommand:
-    """The command for other dates; for another workflow (`whole`) without what belongs to the tasks of this one."""
+    """The command for other dates. One for another workflow (`whole`) omits what concerns the tasks of this one."""
     return NewCommand(
         CommandType.COMPLEMENT_DATA,
         workflow_code=code,

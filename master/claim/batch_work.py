@@ -20,10 +20,10 @@ class BatchWork(Work):
         self.lines = Lines()
         """The lines of all serial workflows in the batch."""
         self.starts_to_come: list[tuple[CommandRow, Start]] = []
-        """Starts of the batch that are handled after what is handled now. The command table has them no more."""
+        """Starts of the batch that are handled later. They are no longer in the command table."""
 
     def done(self, row: CommandRow, instance: WorkflowInstanceId | None = None) -> None:
-        """A command was handled; `instance` is the one that it made or changed, if any."""
+        """Record a handled command; `instance` is the run that it made or changed, if any."""
         self.outcomes.append(Outcome(row, instance))
 
     def refuse(self, row: CommandRow, reason: str, instance: WorkflowInstanceId | None = None) -> None:

@@ -42,7 +42,7 @@ from model.errors import Refused
 from model.ids import CommandId, WorkflowInstanceId
 from model.runs.command_moves import HALTING, URGENT, CommandType
 from model.runs.commands import CommandRow, Move, RecoverSerialWait, RecoverToleranceFault, Start, read_command
-from node.lately import Lately
+from node.confirmed_ids import ConfirmedIds
 from node.life import Life
 from node.write_loop import blaming_the_data, run_rounds
 from registry.clock import boottime_s
@@ -50,8 +50,8 @@ from registry.clock import boottime_s
 log = structlog.get_logger()
 
 OVERLOADED_BATCH = 50
-"""The batch size of a master whose machine is overloaded, if it is the only master or all others are overloaded too. It
-polls at least every `look_every`: more slowly than usual, but it never stops."""
+"""The batch size of an overloaded master that is alone, or whose peers are all overloaded too. It polls at least every
+`look_every`: more slowly than usual, but it never stops."""
 
 
 class CommandLoop:
@@ -80,26 +80,26 @@ class CommandLoop:
             decide=self._is_to_blame,
         )
         self._quarantined: dict[CommandId, CommandRow] = {}
-        """The rows of what is in quarantine."""
+        """The rows of quarantined commands."""
         self._slot = SlotSource(settings, lambda: self._quarantine.ids)
         self._urgent = UrgentSource(settings, lambda: self._quarantine.ids)
         self._suspects = SuspectSource(life, lambda: self._quarantine.ids)
         self._confirmed: deque[WorkflowInstanceId] = deque(maxlen=KNOWN_MAX)
         """The last runs that were begun or changed."""
-        self._lately = Lately[WorkflowInstanceId](life)
-        """Of these, the ones of which no beat tells yet."""
+        self._lately = ConfirmedIds[WorkflowInstanceId](life)
+        """Those of them that no beat covers yet."""
         self._starter = Starter(life.me.epoch, driver)
         self._mover = Mover(life.me.epoch, driver)
 
     def notice(self, *, aged: bool, suspect: bool) -> None:
-        """Some commands have waited too long, or are suspect, in any slot: take such too from now on."""
+        """Take aged or suspect commands of any slot from now on, because there are some."""
         self._slot.any_aged |= aged
         self._suspects.any_waits |= suspect
         if aged or self._suspects.any_waits:
             self.wake.set()
 
     async def known(self) -> Known:
-        """Confirmed runs that are driven, whose rows are never deleted, and those that were begun lately."""
+        """Confirmed runs: those driven now, whose rows are never deleted, and those begun recently."""
         confirmed = set(self._confirmed)
         driven = confirmed - self._driver.runs.not_held(confirmed)
         return Known(runs=sorted({*driven, *self._lately}, reverse=True), begun=list(self._confirmed))
@@ -118,7 +118,7 @@ class CommandLoop:
 
     @property
     def _room(self) -> int:
-        """How many more runs it may begin. If there is no room, the loop is woken when there is."""
+        """How many more runs it may begin. Without room, the loop is woken when there is some."""
         room = self._settings.max_running_workflows - self._driver.runs.active
         if room <= 0:
             self._driver.runs.want_room()
@@ -181,8 +181,8 @@ class CommandLoop:
         )
 
     async def _one_batch(self, source: Source) -> bool:
-        """Handle a batch, or quarantine its commands if one of them may be why it fails. Returns whether to take more
-        at once."""
+        """Handle a batch, or quarantine its commands if one may be why it fails. Returns whether to continue at
+        once."""
         try:
             return await self._handle_batch(source)
         except (BadData, LockTaken) as error:
@@ -195,7 +195,7 @@ class CommandLoop:
             return False
 
     async def _handle_batch(self, source: Source) -> bool:
-        """Handle a batch in one transaction. Returns whether to take more at once."""
+        """Handle a batch in one transaction. Returns whether to continue at once."""
         began_s = boottime_s()
         outcomes, slot, is_full = await self._driver.transactions.run(BatchWork, partial(self._take, source))
         if outcomes:
@@ -210,7 +210,7 @@ class CommandLoop:
         return is_full
 
     async def _take(self, source: Source, work: BatchWork) -> tuple[Sequence[Outcome], Slot | None, bool]:
-        """Returns the outcomes, the slot, and whether there were as many commands as could be taken."""
+        """Returns the outcomes, the slot, and whether the batch was full."""
         slot, limit = self._membership.slot, self._batch.size
         if source.needs_room:
             limit = min(limit, self._room)
@@ -225,7 +225,7 @@ class CommandLoop:
         return work.outcomes, slot, len(rows) == limit
 
     async def _handle(self, rows: Sequence[CommandRow], work: BatchWork) -> None:
-        """Handle the commands kind by kind, since each kind is handled as a set."""
+        """Handle the commands kind by kind: each kind is handled as a set."""
         starts: list[tuple[CommandRow, Start]] = []
         recovers: list[tuple[CommandRow, RecoverToleranceFault]] = []
         lines: list[tuple[CommandRow, RecoverSerialWait]] = []
@@ -269,7 +269,7 @@ class CommandLoop:
             await self._mover.next_in_line(lines, work)
 
     async def _refuse(self, id_: CommandId, error: str) -> None:
-        """A command that fails alone, with an unexpected error, is moved to the error table unchanged."""
+        """Move a command that fails alone with an unexpected error to the error table, unchanged."""
         async with self._life.writing() as connection:
             for row in await commands.take(connection, [id_]):
                 self._quarantined[id_] = row

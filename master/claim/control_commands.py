@@ -1,9 +1,9 @@
-"""Commands that change an instance: PAUSE, STOP, and those by which one leaves a final state or a wait.
+"""Commands that change a run: PAUSE, STOP, and those by which one leaves a final state or a wait.
 
-Each is checked against the table in `model/runs/command_moves.py`, with the row of its instance locked; one that is not
-allowed is refused with the reason as a sentence, and nothing is changed. Two commands of one batch for one instance see
-each other. A child that its parent task asks to continue while another run of its line is before it waits for its turn;
-if it cannot continue at all, that task is notified.
+Each is checked against the table in `model/runs/command_moves.py`, with the row of its run locked; one that is not
+allowed is refused with the reason as a sentence, and nothing is changed. Two commands of one batch for one run see each
+other. A child that its parent task resumes waits for its turn while another run of its line is before it; if it cannot
+continue at all, that task is notified.
 """
 
 from __future__ import annotations
@@ -40,17 +40,16 @@ from model.runs.states import WorkflowState
 
 C, W = CommandType, WorkflowState
 LINES_MAX = 100
-"""In how many lines one command without a key lets a run begin; another one calls the rest, the last of these included.
-"""
+"""In how many lines one command without a key lets a run begin; a second command handles the rest."""
 READ_MAX = 1_000
-"""How many lines it reads. Those that wait for older commands cost little, and they may be many for long."""
+"""How many lines it reads. Lines that wait for older commands cost little, and may be many for long."""
 _AFRESH = (C.REPEAT_RUNNING, C.EXECUTE_TASK)
-"""They run tasks from their beginning, with all their retries, instead of letting them go on."""
+"""Commands that run tasks from their beginning, with all retries, instead of resuming them."""
 _HALTED = {W.PAUSE: "it was paused before it had begun to run", W.STOP: "it was stopped before it had begun to run"}
 
 
 class Mover:
-    """Changes instances; this master becomes the owner of those that continue."""
+    """Changes runs; this master becomes the owner of those that continue."""
 
     def __init__(self, epoch: Epoch, driver: Driver) -> None:
         self._epoch = epoch
@@ -125,7 +124,7 @@ class Mover:
         self._driver.plans.check_projects(where, keys)
 
     def _check_limits(self, instance: Locked, move: Move, limited: LimitedRun | None, work: BatchWork) -> None:
-        """Raises `Refused` if its project may not use what it goes on with."""
+        """Raises `Refused` if its project may not use what the run continues with."""
         if limited is None:
             return
         key = (instance.workflow_code, move.version or instance.workflow_version)
@@ -135,7 +134,7 @@ class Mover:
         limited.limits.check(limited.project, plan.used | used_by_start(limited, plan.spec))
 
     async def _resume(self, instance: Locked, move: Move, work: BatchWork, *, from_above: bool) -> WorkflowState:
-        """Let an instance continue, or wait for its turn; returns its state. Raises `Refused`."""
+        """Let a run continue, or wait for its turn; returns its state. Raises `Refused`."""
         try:
             await self._check_turn(instance, work)
         except Refused:
@@ -155,7 +154,7 @@ class Mover:
         work.lines.check(instance)
         if not instance.serial_key or instance.execution_type is ExecutionType.PARALLEL:
             return
-        # One that was halted while it waited has not had its turn either.
+        # A run that was halted while it waited has not had its turn either.
         first = work.lines.next(instance.line) if waits else None
         command = instance.command if first is None else first.command
         if await self._older(work).oldest({instance.line: command}):
@@ -176,7 +175,7 @@ class Mover:
             open_ = await serial_line.with_room(connection, code, READ_MAX, min(command.first for command in calls))
             free = await self._not_blocked(open_, work)
             called |= {command.id: free[:LINES_MAX] for command in calls}
-            # From there, not from the beginning: these may have to wait for long.
+            # Continue from there: the first lines may have to wait long.
             if len(free) > LINES_MAX:
                 await serial_line.call_from(connection, free[LINES_MAX - 1])
             elif len(open_) == READ_MAX:
@@ -196,7 +195,7 @@ class Mover:
             work.done(row, own[0] if own else None)
 
     async def _not_blocked(self, lines: Sequence[Line], work: BatchWork) -> list[Line]:
-        """Those of these lines of a workflow whose first run waits for no older command."""
+        """The lines of a workflow whose first run waits for no older command."""
         if not lines or not lines[-1].key:
             return list(lines)
         heads = await serial_line.waiting(work.connection, dict.fromkeys(lines, 1))
@@ -204,7 +203,7 @@ class Mover:
         return [line for line in lines if line not in blocked]
 
     async def _onto(self, instance: Locked, move: Move, work: BatchWork) -> tuple[Plan, Onto | None]:
-        """The plan with which an instance goes on, and what changes if that is of another version. Raises `Refused`."""
+        """The plan with which a run continues, and what changes if it is of another version. Raises `Refused`."""
         code, own = instance.workflow_code, instance.workflow_version
         version = move.version or own
         plans = self._driver.plans.at_hand([(code, each) for each in {own, version}], work.writes.plans)
@@ -218,7 +217,7 @@ class Mover:
         return plan, onto_version(await control.read(work.connection, instance.id), plans[code, own], plan, project)
 
     async def _begin(self, waiting: Sequence[Locked], work: BatchWork) -> None:
-        """Runs that waited begin, owned by this master."""
+        """Let waiting runs begin, owned by this master."""
         await task_events.delete_of(work.connection, [turn.id for turn in waiting])
         for turn in waiting:
             work.lines.goes_on(turn.id, turn.line)
@@ -226,7 +225,7 @@ class Mover:
         await self._driver.restorer.restore(work, revived, {turn.id: turn.resumes for turn in waiting})
 
     async def _revive(self, waiting: Sequence[Locked], work: BatchWork) -> list[WorkflowInstance]:
-        """Their rows. One that cannot be read ends as FAILURE: it must not block its line."""
+        """Read their rows. A run that cannot be read ends as FAILURE: it must not block its line."""
         revivals = [Revival(turn.id, keeps_executing=True, keeps_ending=True) for turn in waiting]
         try:
             return list((await control.revive(work.connection, revivals, self._epoch)).values())
@@ -237,7 +236,7 @@ class Mover:
             return []
 
     async def _go_on(self, instance: Locked, move: Move, work: BatchWork, *, waits: bool = False) -> None:
-        """Make an instance run, owned by this master, or wait for its turn.
+        """Make a run continue, owned by this master, or wait for its turn.
 
         Raises `Refused`, having changed nothing.
         """
@@ -245,7 +244,7 @@ class Mover:
         plan, onto = await self._onto(instance, move, work)
         attempts = (await past_attempts.latest_attempts(connection, [id_]))[id_]
         if any(not attempt.state.is_final for attempt in attempts):
-            # Of a run that ended since it could not be driven, tasks are still being killed: they must not run twice.
+            # It ended because it could not be driven, and its tasks are still being killed: none may run twice.
             raise Refused(
                 f"tasks of workflow instance {id_} are still being ended, since it could not be driven; "
                 "ask again when they have ended"
@@ -261,7 +260,7 @@ class Mover:
             await task_instances.invalidate(connection, [(id_, code) for code in sorted(again)])
         resumes = going_on.resumes
         if move.type in _AFRESH:
-            # Of one that was halted while it waited to go on, what is to run again has been invalidated before.
+            # If it was halted while it waited to continue, the attempts to repeat were invalidated before.
             tried = again if move.type is C.EXECUTE_TASK else {attempt.code for attempt in attempts}
             await task_instances.reset_retries(connection, id_, sorted(tried))
         else:
@@ -283,7 +282,7 @@ def _is_resumed_from_above(row: CommandRow, move: Move) -> bool:
 
 
 def _cleans_up_since(row: CommandRow, instance: Locked) -> bool:
-    """Whether a run that is to stop has begun to clean up since that was asked: it ends, and what cleans up goes on."""
+    """Whether a run to be stopped has begun its cleanup since the request: it ends then, and the cleanup continues."""
     return instance.ending_as is not None and (row.from_above == "true" or row.id <= instance.ending_after)
 
 

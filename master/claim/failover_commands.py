@@ -1,4 +1,4 @@
-"""RECOVER_TOLERANCE_FAULT_PROCESS: this master becomes the owner of instances whose master died or left."""
+"""RECOVER_TOLERANCE_FAULT_PROCESS: this master becomes the owner of runs whose master died or left."""
 
 from __future__ import annotations
 

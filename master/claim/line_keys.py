@@ -1,11 +1,11 @@
-"""In which lines a run must not begin yet, since an older command of its key is still in the command table.
+"""Finds lines in which no run may begin yet, since an older command of the same key is still in the command table.
 
 Each master takes only commands of its own slot, several masters at once, and in the order of their priorities. So an
-older command may be handled after a newer one, and its run is not in the line yet. What was committed before a command
-was inserted has a smaller id, and is visible when that command is handled. So before a run with a key begins, the
-older commands of its workflow are read and their keys computed as if they were started now. One that would be refused
-has no key and delays nothing. The handling of a command calls the lines that may have waited for it: those of its key,
-and all of its workflow if there was such a backlog that not all of it was read.
+older command may be handled after a newer one, and its run is not in the line yet. Whatever was committed before a
+command was inserted has a smaller id, and is visible when that command is handled. So before a run with a key begins,
+the older commands of its workflow are read, and their keys computed as if they started now. One that would be refused
+has no key and delays nothing. A handled command calls the lines that may have waited for it: that of its key, and all
+lines of its workflow if the backlog was too large to be read.
 """
 
 from __future__ import annotations
@@ -29,23 +29,22 @@ from model.runs.serial_lines import Line
 from model.time.intervals import NoInterval, interval_at
 
 OLDER_MAX = 1_000
-"""How many older commands of a workflow are read. A run with more before it waits: they are being taken meanwhile."""
+"""How many older commands of a workflow are read. A run behind more of them waits: they are being taken meanwhile."""
 _ANY = None
-"""The key of a command whose key is not known before it is handled: it may be any."""
+"""The key of a command whose key is unknown before it is handled: it may be any."""
 
 
 class OlderCommands:
-    """What a batch asks about the command table: its own commands are no longer in it."""
+    """Queries of a batch about the command table, which no longer contains the batch's own commands."""
 
     def __init__(self, work: BatchWork, plans: Plans) -> None:
         self._work = work
         self._plans = plans
 
     async def oldest(self, lasts: Mapping[Line, CommandId]) -> dict[Line, CommandId]:
-        """Of these lines, whose workflows are locked, those in which a command older than this one still waits, and the
-        oldest that does.
+        """The oldest waiting command of each line that still has one older than in `lasts`. The workflows are locked.
 
-        Lines without a key are in the order of their runs, and wait for no command. Raises `PlansMissing`.
+        Lines without a key follow the order of their runs, and wait for no command. Raises `PlansMissing`.
         """
         before: dict[WorkflowCode, CommandId] = {}
         for line, command in lasts.items():
@@ -71,7 +70,7 @@ class OlderCommands:
         return waits
 
     async def _to_come(self, before: Mapping[WorkflowCode, CommandId]) -> list[tuple[CommandRow, str | None]]:
-        """The same of the starts of this batch that are not handled yet."""
+        """The older starts of this batch that are not handled yet."""
         coming = [
             (row, start)
             for row, start in self._work.starts_to_come
@@ -84,7 +83,7 @@ class OlderCommands:
     async def _oldest_by_key(
         self, found: list[tuple[CommandRow, str | None]]
     ) -> dict[tuple[WorkflowCode, str | None], CommandId]:
-        """By workflow and key the oldest of these commands."""
+        """The oldest command of each workflow and key."""
         connection = self._work.connection
         starts = [(command, above) for row, above in found if (command := _read(row)) is not None]
         content = await to_start.read(
@@ -103,7 +102,7 @@ class OlderCommands:
 
 
 def _last_read(found: list[tuple[CommandRow, str | None]]) -> dict[WorkflowCode, CommandId]:
-    """Of the workflows of which not all commands were read, the last that was: those beyond it may have any key."""
+    """For workflows with unread commands, the last one that was read: later ones may have any key."""
     counts = Counter(row.workflow_code for row, _ in found)
     return {
         WorkflowCode(int(code or 0)): CommandId(max(row.id for row, _ in found if row.workflow_code == code))
@@ -113,8 +112,8 @@ def _last_read(found: list[tuple[CommandRow, str | None]]) -> dict[WorkflowCode,
 
 
 async def were_many(connection: AsyncConnection, handled: Mapping[WorkflowCode, int]) -> set[WorkflowCode]:
-    """Of these workflows, of which a batch has handled so many starts, those whose runs may have waited since there
-    were more of them than are read."""
+    """The workflows with more commands than are read, so that runs may have waited; `handled` counts a batch's
+    starts."""
     many = {code for code, count in handled.items() if count >= OLDER_MAX}
     return many | await backlogs(connection, {c: OLDER_MAX - count for c, count in handled.items() if c not in many})
 
@@ -128,7 +127,7 @@ def _read(row: CommandRow) -> Start | None:
 
 
 def _key(command: Start, content: ToStart, above: str | None, now: datetime) -> str | None:
-    """The key of the run that it would start now; empty if that has none. Raises `Refused`."""
+    """The key of the run that the command would start now; empty without one. Raises `Refused`."""
     head, plan = content.startable(command)
     if not is_serial(plan) or plan.spec.serial_key is None:
         return ""

@@ -1,7 +1,7 @@
-"""What cannot be handled for now is quarantined, so that it does not block the rest.
+"""Quarantines what cannot be handled for now, so that it does not block the rest.
 
-Each item is retried alone, with a growing delay. It is used for a row that another session has locked, and for one that
-can be neither handled nor refused. What fails alone is refused only if it is to blame (`model/blame.py`).
+Each item is retried alone, with a growing delay. Quarantine is for a row that another session has locked, and for one
+that can be neither handled nor refused. An item that fails alone is refused only if it is to blame (`model/blame.py`).
 
 The quarantine is only in memory, and only a hint: a quarantined item stays in its table, another master may take it at
 any moment, and that master decides. A new life begins with an empty quarantine, and detects such items again.
@@ -23,7 +23,7 @@ from registry.clock import boottime_s
 PAUSE_FIRST_S = 1.0
 PAUSE_MAX_S = 30.0
 QUARANTINE_MAX = 1_000
-"""More items than that mean that something else is wrong; the loop then waits as it does for a server."""
+"""More items mean that something else is wrong; the loop then waits as it does for a server."""
 TRIED_AT_ONCE = 20
 """How many are retried before the loop handles other work again."""
 
@@ -41,10 +41,10 @@ class Quarantine(Generic[Id]):
         wake: set whenever one of them is due.
         handle: handles one item alone; False if there is no room for it now.
         refuse: ends one that cannot be handled, with the reason.
-        waits: called with an item that stays, the reason, and the seconds until it is retried.
-        kind: items of one kind take the same way, so that one that is handled shows that the way is free.
+        waits: called with an item that stays, the reason, and the seconds until its retry.
+        kind: items of one kind are handled alike, so that one success shows that the others may succeed.
         long_s: see `Blame`.
-        decide: whether one that failed alone is to blame, given the verdict of what was handled here.
+        decide: whether an item that failed alone is to blame, given the verdict.
     """
 
     def __init__(
@@ -80,25 +80,25 @@ class Quarantine(Generic[Id]):
     def add_failed(self, ids: Collection[Id], error: ShoalError) -> bool:
         """Retry each of these alone, since they failed together.
 
-        False if they are to be retried in smaller batches: a large batch may fail because of its size, and with too
-        many in quarantine something else is wrong.
+        False if they must be retried in smaller batches: a large batch may fail because of its size, and with too many
+        in quarantine something else is wrong.
         """
         is_small = len(ids) <= AdaptiveBatch.SMALLEST or isinstance(error, LockTaken)
         return bool(ids) and is_small and self._add(ids)
 
     def add_named(self, ids: Collection[Id]) -> bool:
-        """Retry these alone, which an error named. False if they are in quarantine already, or too many are."""
+        """Retry the items that an error named, each alone. False if they are in quarantine already, or too many are."""
         return any(id_ not in self for id_ in ids) and self._add(ids)
 
     def add_hopeless(self, id_: Id, reason: str) -> bool:
-        """Refuse this one, and never handle it again. False if too many are in quarantine."""
+        """Refuse this item, and never handle it again. False if too many are in quarantine."""
         if not self._add([id_]):
             return False
         self._reasons[id_] = reason
         return True
 
     def others_were_handled(self, kinds: Iterable[Hashable] = (None,)) -> None:
-        """Items of these kinds have just been handled, so the way is free: what failed alone is tried again now."""
+        """Retry at once what failed alone: items of these kinds have just been handled, so the fault may be over."""
         if again := self._blame.handled(kinds):
             self._due |= dict.fromkeys(again)
             self._wake.set()
@@ -153,6 +153,6 @@ class Quarantine(Generic[Id]):
         self._waits(id_, str(error), pause_s)
 
     def _is_due(self, id_: Id) -> None:
-        if id_ in self._pauses_s:  # else it was handled before its time
+        if id_ in self._pauses_s:  # otherwise it was handled early
             self._due[id_] = None
             self._wake.set()

@@ -1,8 +1,8 @@
-"""A command that failed for an unexpected reason is moved to the error table unchanged.
+"""Moves a command that failed for an unexpected reason to the error table, unchanged.
 
-The dangerous case is a command whose id is already in the history. According to the history it was handled: either it
-came back with a backup that is older than the history, or it is a different one and the id sequence was reset. Only a
-person can distinguish these cases, so it is not handled, and the history is not changed.
+The dangerous case is a command whose id is already in the history, as if it had been handled: either it came back with
+a backup that is older than the history, or it is a different one and the id sequence was reset. Only a person can
+distinguish these cases, so it is not handled, and the history is not changed.
 
 A failover command is not refused: the search for runs without an owner would create it again, and fill the error table.
 """
@@ -25,9 +25,9 @@ from model.runs.commands import CommandRow
 async def refuse_alone(
     connection: FencedTransaction, row: CommandRow, error: str, master: Epoch, slot: Slot | None
 ) -> None:
-    """Record that this command, which the transaction took, is refused, and notify those who wait for it.
+    """Record that this command, which the transaction took, is refused, and notify waiting clients.
 
-    Raises `BadData` if it is to stay in the command table: a failover command, or one that does not fit into the error
+    Raises `BadData` if it must stay in the command table: a failover command, or one that does not fit into the error
     table either.
     """
     before = await commands.handled_before(connection, row.id)

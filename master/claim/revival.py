@@ -1,4 +1,4 @@
-"""How an instance continues that has ended or waits: which tasks run again, and which keep their result. Pure.
+"""How a run continues that has ended or waits: which tasks run again, and which keep their result. Pure.
 
 A task that runs again gets a new attempt; its old ones are no longer valid. Other ended tasks keep their result. A task
 that was held back is not listed: it begins as soon as its workflow runs.
@@ -25,11 +25,12 @@ _UNFINISHED = (T.FAILURE, *_SUSPENDED)
 
 @dataclass(frozen=True, slots=True)
 class GoingOn:
-    """`again` are the tasks and elements that are to run again, `resumes` the tasks whose children or elements continue
-    instead of starting again.
+    """`again`: tasks and elements that run again; `resumes`: tasks whose children or elements continue instead of
+    restarting.
 
-    `executing` limits the instance to some tasks, None does not; with `keeps_executing` the limit is unchanged. With
-    `keeps_ending` one that was paused while it cleaned up goes on with that; else it cleans up again at its next end.
+    `executing` limits the run to some tasks, None does not; with `keeps_executing` the limit is unchanged. With
+    `keeps_ending` a run that was paused during its cleanup resumes the cleanup; otherwise it cleans up again at its
+    next end.
     """
 
     again: frozenset[TaskCode] = frozenset()
@@ -49,15 +50,15 @@ def revival(
     *,
     cleans_up: bool = False,
 ) -> GoingOn:
-    """What a command asks for. Raises `Refused` for a task that does not exist.
+    """What a command requests. Raises `Refused` for a task that does not exist.
 
     Args:
-        move: one that lets an instance continue.
-        plan: of the version with which it goes on.
+        move: one that lets a run continue.
+        plan: of the version with which it continues.
         attempts: the latest of each task that has begun.
-        scope: what the instance was limited to until now; None = all.
-        changed: the tasks that another version changes, if it goes on with one; None: it keeps its version.
-        cleans_up: whether it was paused while it cleaned up.
+        scope: the former limit of the run; None = all.
+        changed: the tasks that another version changes; None: it keeps its version.
+        cleans_up: whether it was paused during its cleanup.
     """
     known = [attempt for attempt in attempts if attempt.valid and task_of(attempt.code) in plan.tasks]
     valid = [attempt for attempt in known if not is_element(attempt.code)]
@@ -67,7 +68,7 @@ def revival(
 
 
 def _with_elements(going_on: GoingOn, attempts: Iterable[TaskAttempt]) -> GoingOn:
-    """Of a task that goes on, the elements that succeeded keep their results; of one that begins again, none does."""
+    """Keep the results of succeeded elements if their task resumes, but not if it runs again."""
     elements = frozenset(
         attempt.code
         for attempt in attempts

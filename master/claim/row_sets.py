@@ -1,7 +1,7 @@
-"""Rows that a master writes in sets: if a set cannot be written, its rows are tried one by one.
+"""Writes rows in sets: if a set cannot be written, its rows are tried one by one.
 
-A row that fails, or that waits for somebody's lock, is quarantined with a growing delay, and all others are written. It
-is only in memory, as in `master/claim/quarantine.py`: another master may succeed.
+A row that fails, or that waits for another session's lock, is quarantined with a growing delay, and all others are
+written. This is only in memory, as in `master/claim/quarantine.py`: another master may succeed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ log = structlog.get_logger()
 
 Id = TypeVar("Id", bound=int)
 LOCK_WAIT, LOCK_WAIT_LATER = timedelta(milliseconds=200), timedelta(milliseconds=5)
-"""For so long one row waits for a lock: the second after many of its set have waited in vain, since others wait too."""
+"""The lock wait of one row: the second applies after many of its set have waited in vain."""
 LOCKED_MANY = 20
 
 
@@ -31,9 +31,9 @@ class RowSet(Generic[Id]):
 
     Args:
         what: one of them, and `done` what is done with it, for log events such as `failover_quarantined`.
-        so: what follows from one that is quarantined.
-        size: how many are a set.
-        find: the ids of a set of so many, without these.
+        so: what follows from a quarantined row.
+        size: the size of a set.
+        find: the ids of a set of that size, without these.
         write: writes such a set, or only one row of this id; returns how many were written.
     """
 
@@ -54,11 +54,11 @@ class RowSet(Generic[Id]):
         self._find = find
         self._write = write
         self._waits: dict[Id, tuple[float, float]] = {}
-        """For each quarantined row its current delay and when it ends."""
+        """The delay of each quarantined row, and when it ends."""
 
     async def write(self) -> tuple[int, bool]:
-        """Write a set; returns how many rows were written, and whether there may be more. Raises `Unavailable`,
-        `Unknown`, `Fenced`."""
+        """Write a set; returns how many rows, and whether there may be more. Raises `Unavailable`, `Unknown`,
+        `Fenced`."""
         try:
             count = await self._write_set(None)
             if count < self._size:
@@ -97,7 +97,7 @@ class RowSet(Generic[Id]):
         return count, count > 0 and len(ids) == self._size
 
     def _drop(self, found: Collection[Id]) -> None:
-        """Those that are due, and not among all that was found: they have been written, by whomever."""
+        """Drop rows that are due and were not found again: somebody has written them."""
         due = self._waits.keys() - set(self._quarantined) - set(found)
         self._waits = {id_: wait for id_, wait in self._waits.items() if id_ not in due}
 

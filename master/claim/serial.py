@@ -32,7 +32,7 @@ E, W = ExecutionType, WorkflowState
 OVERTAKEN_MAX = 500
 """How many waiting runs of a line one transaction ends because a newer one has priority."""
 TURNS_MAX = 100
-"""How many waiting runs begin in one transaction, if it may be several of one line; of each line called one may."""
+"""How many waiting runs begin in one transaction, if several of one line may; each called line may begin one."""
 _OVERTAKEN = (W.STOP, "a newer run of this workflow has priority")
 _ASKED = {
     W.READY_PAUSE: (W.PAUSE, "it was paused before it had begun to run"),
@@ -42,11 +42,11 @@ _DISCARDED = (W.STOP, "another run of this workflow had not ended, and its execu
 _DISCARDED_OF_KEY = (W.STOP, "another run of its key had not ended, and its execution type is SERIAL_DISCARD")
 
 FindOlder = Callable[[Mapping[Line, CommandId]], Awaitable[Mapping[Line, CommandId]]]
-"""Of the lines in which the run of this command would begin: the oldest command before it that still waits."""
+"""For lines in which the run of this command would begin: the oldest command before it that still waits."""
 
 
 class Lines:
-    """The lines that a transaction has locked: which runs are live in them, how many may be, and who waits."""
+    """The lines that a transaction has locked: which runs are live, how many may be, and which wait."""
 
     def __init__(self, standing: Iterable[Standing] = ()) -> None:
         self._max_active: dict[Line, int] = {}
@@ -55,7 +55,7 @@ class Lines:
         self.add(standing)
 
     def add(self, standing: Iterable[Standing]) -> None:
-        """So these lines are now. What this transaction made live stays."""
+        """Set the state of these lines. Runs that this transaction made live stay."""
         for each in standing:
             self._max_active[each.line] = each.max_active
             known = self._live.setdefault(each.line, {})
@@ -77,17 +77,17 @@ class Lines:
         return self._next.get(line) if self.room(line) else None
 
     def is_first(self, new: NewInstance) -> bool:
-        """Whether all that is before a new run with a key are runs that wait, of younger commands."""
+        """Whether everything before a new run with a key is waiting runs of younger commands."""
         line = Line(new.workflow_code, new.serial_key)
         first = self.next(line)
         return bool(line.key) and first is not None and new.command_id < first.command
 
     def goes_on(self, id_: WorkflowInstanceId, line: Line) -> None:
-        """This transaction made that run live."""
+        """Record that this transaction made the run live."""
         self._live.setdefault(line, {})[id_] = InLine(id_, line, W.RUNNING_EXECUTION, CommandId(0))
 
     def check(self, instance: Locked) -> None:
-        """What may be live at once also applies to runs that continue after their end. Raises `Refused`."""
+        """Apply the limit of live runs to one that continues after its end. Raises `Refused`."""
         if instance.execution_type is E.PARALLEL:
             return
         live = [run for run in self._live.get(instance.line, {}).values() if run.id != instance.id]
@@ -112,16 +112,16 @@ class Lines:
 
 
 def _is_before(first: InLine, instance: Locked) -> bool:
-    """Whether the first of those that wait keeps this run from going on. Without a key the order is that in which runs
-    were made, and one that waits may be called before its turn by hand."""
+    """Whether the first waiting run blocks this one. Without a key runs are ordered by creation, and a waiting one may
+    be called early by hand."""
     if instance.state is W.SERIAL_WAIT:
         return bool(instance.serial_key) and first.id != instance.id
     return first.command < instance.command if instance.serial_key else first.id < instance.id
 
 
 async def hold(connection: FencedTransaction, codes: Collection[WorkflowCode], moved: Collection[Line] = ()) -> Lines:
-    """Lock the lines of these workflows until the transaction ends. All that it needs at once, and before any row of a
-    run: otherwise two transactions could deadlock. The lines of runs that are `moved` are read."""
+    """Lock the lines of these workflows until the transaction ends: all at once, and before any row of a run, otherwise
+    two transactions could deadlock. The lines of `moved` runs are read."""
     if not codes:
         return Lines()
     await serial_line.lock(connection, codes)
@@ -131,9 +131,9 @@ async def hold(connection: FencedTransaction, codes: Collection[WorkflowCode], m
 async def line_up(
     connection: FencedTransaction, lines: Lines, new: Sequence[NewInstance], find_older: FindOlder
 ) -> list[NewInstance]:
-    """The new instances with their initial states: running, waiting, or over. Runs that must give way are halted.
+    """The new runs with their initial states: running, waiting, or over. Halts runs that must give way.
 
-    A line with a key in which runs wait, but there is room and no older command is left, is called.
+    Calls a line with a key if runs wait in it, there is room, and no older command is left.
     """
     serial = [each for each in new if each.execution_type is not E.PARALLEL]
     lines.add(await serial_line.standing(connection, {_line(each) for each in serial}))
@@ -184,8 +184,7 @@ def _line(new: NewInstance) -> Line:
 
 
 def _would_begin(lines: Lines, serial: Sequence[NewInstance]) -> tuple[dict[Line, CommandId], dict[Line, CommandId]]:
-    """Of each line with a key and room: of those that wait or are new, the first and the last that older commands may
-    delay."""
+    """For each line with a key and room: the first and last run in it that older commands may delay."""
     firsts: dict[Line, CommandId] = {}
     lasts: dict[Line, CommandId] = {}
     for each in serial:
@@ -201,9 +200,9 @@ def _would_begin(lines: Lines, serial: Sequence[NewInstance]) -> tuple[dict[Line
 async def _give_way(
     connection: FencedTransaction, line: Line, winner: CommandId, new: Sequence[NewInstance], max_active: int
 ) -> set[CommandId]:
-    """Make way for a new run that has priority, of this command: what is older than the newest that may be live at once
-    gives way. Live runs are stopped, waiting ones ended; if there are many, the rest are ended when the next is called
-    (`next_of`). In a line with a key younger ones stay. Returns which of these `new` ones before it give way."""
+    """Make way for the new run of this command, which has priority: runs older than the newest `max_active` give way.
+    Live runs are stopped, waiting ones ended; if there are many, the next call of the line ends the rest (`next_of`).
+    In a line with a key younger runs stay. Returns which of the `new` runs give way."""
     live = [run for run in await serial_line.live(connection, line) if run.state is not W.READY_STOP]
     waiting = await serial_line.waiting(connection, {line: OVERTAKEN_MAX + max_active})
     older: list[tuple[tuple[int, int], InLine | CommandId]] = [
@@ -234,11 +233,11 @@ async def _end(connection: FencedTransaction, overtaken: Sequence[WorkflowInstan
 async def next_of(
     connection: FencedTransaction, lines: Lines, called: Collection[Line], find_older: FindOlder
 ) -> list[Locked]:
-    """Of each of these lines the next runs, with their rows locked: the first that wait, as many as there is room for.
+    """The next runs of each line, with their rows locked: the first that wait, as many as there is room for.
 
     Runs that a newer one with priority has overtaken end first. If those are many, the rest end in another transaction,
-    which their ends request; until then there is no next run. Nor does one begin while an older command waits. A line
-    in which more may begin than in one transaction is called again.
+    which their ends request; until then there is no next run. None begins while an older command waits. A line in which
+    more may begin than fit into one transaction is called again.
     """
     if not called:
         return []
@@ -277,7 +276,7 @@ async def next_of(
 
 
 async def unblock_lines(life: Life) -> None:
-    """Call lines that wait although there is room, and end runs that would wait for ever. Raises `ShoalError`."""
+    """Call lines that wait although there is room, and end runs that would wait forever. Raises `ShoalError`."""
     async with life.writing() as connection:
         if called := await serial_line.call_missed(connection):
             log.warning("waiting_runs_called", commands=called, so="those continue that nothing is before")
@@ -287,9 +286,9 @@ async def unblock_lines(life: Life) -> None:
 
 
 async def _end_deadlocks(connection: FencedTransaction, found: Sequence[Deadlock]) -> None:
-    """End those of these runs that still wait, as STOP; the tasks above them fail with the reason.
+    """End the deadlocked runs that still wait, as STOP; the tasks above them fail with the reason.
 
-    A run that waits for its child does not end before it: a deadlock that was found stays until a run of it is ended.
+    A run that waits for its child does not end before it, so a deadlock lasts until one of its runs is ended.
     """
     await hold(connection, {each.workflow_code for each in found})
     locked = await control.lock(connection, [each.id for each in found])

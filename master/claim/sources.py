@@ -22,7 +22,7 @@ from node.life import Life
 log = structlog.get_logger()
 
 BY_AGE_EVERY = 4
-"""Every fourth batch begins with commands that have waited too long, in any slot: a slot's own stream may never end."""
+"""Every fourth batch begins with aged commands of any slot: a slot's own stream may never end."""
 
 Quarantined = Callable[[], Sequence[CommandId]]
 
@@ -39,13 +39,13 @@ class Source(Protocol):
 
 
 class SlotSource:
-    """The commands of the slot, and those of any slot that have waited too long."""
+    """The commands of the slot, and aged commands of any slot."""
 
     needs_room = True
 
     def __init__(self, settings: MasterSettings, quarantined: Quarantined) -> None:
         self.any_aged = False
-        """Whether some commands may have waited too long, in any slot."""
+        """Whether any slot may have aged commands."""
         self._settings = settings
         self._quarantined = quarantined
         self._turn = 0
@@ -91,14 +91,14 @@ class SuspectSource:
     """A group of suspect commands, assigned to this master until it has handled them or gives them back.
 
     A group is retried until it is done, however often the database is unavailable: this master is alive. But commands
-    for which there is no room are given back, since another master may have room.
+    without room are given back, since another master may have room.
     """
 
     needs_room = True
 
     def __init__(self, life: Life, quarantined: Quarantined) -> None:
         self.any_waits = False
-        """Whether there may be suspect commands, in any slot."""
+        """Whether any slot may have suspect commands."""
         self._life = life
         self._epoch: Epoch = life.me.epoch
         self._quarantined = quarantined
@@ -110,7 +110,7 @@ class SuspectSource:
         return bool(self._group or self.any_waits)
 
     async def next_group(self, room: int) -> Suspect | None:
-        """Get a group of at most `room` commands, unless there is one still. Returns a culprit, which is not tried."""
+        """Get a group of at most `room` commands, unless one is pending. Returns a culprit, which is not tried."""
         self._taken = 0
         if self._group:
             return None
@@ -130,7 +130,7 @@ class SuspectSource:
         return await commands.take(connection, self._group[: self._taken])
 
     def handled(self) -> bool:
-        """What was taken is handled, or quarantined. Returns whether that was anything."""
+        """Record that the taken commands were handled or quarantined. Returns whether there were any."""
         taken, self._taken = self._taken, 0
         self._group = self._group[taken:]
         return taken > 0
@@ -143,7 +143,7 @@ class SuspectSource:
 
 
 class OneCommand:
-    """One command that was quarantined."""
+    """One quarantined command."""
 
     needs_room = False
 

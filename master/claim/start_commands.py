@@ -1,8 +1,8 @@
-"""Commands that make a new instance: START_PROCESS, START_CURRENT_TASK_PROCESS, SCHEDULER, COMPLEMENT_DATA.
+"""Commands that make a new run: START_PROCESS, START_CURRENT_TASK_PROCESS, SCHEDULER, COMPLEMENT_DATA.
 
-All of a batch at once: definitions and plans are read for the set, a faulty command is refused alone, the others are
-inserted in one statement, and each instance that runs gets its runnable. If no child can be made, its command also
-notifies the parent instance.
+They are handled as a set: definitions and plans are read together, a faulty command is refused alone, the others are
+inserted in one statement, and each run that begins gets its runnable. If no child can be made, its command also
+notifies the parent run.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ NOT_FROM_ABOVE = (
     "a run of its own"
 )
 CHAIN_MAX = 100
-"""So many runs may trigger one another: workflows that do so in a circle stop here."""
+"""How many runs may trigger one another in a chain: circles of workflows stop here."""
 TOO_LONG_A_CHAIN = (
     f"{CHAIN_MAX} runs have triggered one another up to this one; their workflows seem to do so in a circle: remove "
     "one of their triggers"
@@ -63,18 +63,18 @@ class _Accepted:
 
 
 class _NotAwaited(Refused):
-    """No task waits for that child, or no longer."""
+    """No task waits for that child, or none does any more."""
 
 
 class Starter:
-    """Makes new instances, owned by this master."""
+    """Makes new runs, owned by this master."""
 
     def __init__(self, epoch: Epoch, driver: Driver) -> None:
         self._epoch = epoch
         self._driver = driver
 
     async def handle(self, starts: Sequence[tuple[CommandRow, Start]], to_start: ToStart, work: BatchWork) -> None:
-        """Handle these commands. Other changes of the batch to their lines are made before."""
+        """Handle these commands, after the batch's other changes to their lines."""
         connection = work.connection
         parents = {command.parent for _, command in starts if command.parent}
         above = await children.above(connection, {parent.instance for parent in parents}) if parents else {}
@@ -128,7 +128,7 @@ class Starter:
             await serial_line.call(connection, over)
 
     async def _make(self, accepted: Sequence[_Accepted], work: BatchWork) -> Collection[CommandId]:
-        """Returns the commands that have a new run now."""
+        """Returns the commands that made a new run."""
         connection = work.connection
         if any(each.new.execution_type is not ExecutionType.PARALLEL for each in accepted):
             older = OlderCommands(work, self._driver.plans)
@@ -160,7 +160,7 @@ class Starter:
         return made
 
     async def _explain(self, each: _Accepted, work: BatchWork) -> None:
-        """Report why nothing was made: the instance exists already."""
+        """Report why nothing was made: the run exists already."""
         parent = each.new.parent or each.new.started_by
         if parent is not None:
             work.done(each.row, (await _existing(work.connection, [parent])).get(parent))
@@ -173,7 +173,7 @@ class Starter:
 
 
 async def _existing(connection: FencedTransaction, parents: Collection[Parent]) -> dict[Parent, WorkflowInstanceId]:
-    """Those of these runs that were made before."""
+    """The runs that already exist for these parents."""
     waiting = [parent for parent in parents if parent.waits]
     found = await children.existing(connection, waiting) if waiting else {}
     if len(waiting) < len(parents):
@@ -182,7 +182,7 @@ async def _existing(connection: FencedTransaction, parents: Collection[Parent]) 
 
 
 async def notify_parent(connection: FencedTransaction, row: CommandRow, reason: str) -> None:
-    """This command makes no instance; the parent that waits for its child must not wait forever."""
+    """Notify the parent of a child that is not made, so that it does not wait forever."""
     try:
         parent = read_parent(row.parent)
     except Refused:
@@ -198,7 +198,7 @@ async def notify_parent(connection: FencedTransaction, row: CommandRow, reason: 
 
 
 def _halted(parent: Parent, above: Mapping[WorkflowInstanceId, Above]) -> WorkflowState | None:
-    """The state that counts for a child that is not made, since its parent is being halted. Raises `Refused`."""
+    """The state that counts for a child that is not made because its parent is being halted. Raises `Refused`."""
     instance = above.get(parent.instance)
     if instance is None:
         raise NotFound(f"there is no workflow instance {parent.instance} to be its parent")
@@ -216,7 +216,7 @@ def _halted(parent: Parent, above: Mapping[WorkflowInstanceId, Above]) -> Workfl
 async def _interval(
     command: Start, head: Definition, above: Mapping[WorkflowInstanceId, Above], now: datetime
 ) -> Interval | None:
-    """The interval of the new run, which it keeps even if its schedule changes; of a child that of its parent."""
+    """The interval of the new run, kept even if its schedule changes; a child has its parent's."""
     if command.parent:
         return above[command.parent.instance].interval
     rule = rule_of(command, head)

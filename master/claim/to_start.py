@@ -25,7 +25,7 @@ from model.time.run_time import RunTime
 
 @dataclass(frozen=True, slots=True)
 class RunParameters:
-    """What a new run is given. `key` is empty without a `serial_key`."""
+    """The parameters of a new run. `key` is empty without a `serial_key`."""
 
     values: Mapping[str, str]
     time: RunTime
@@ -50,7 +50,7 @@ class ToStart:
         return {plan.workflow_code for plan in plans if plan.spec.serial_key is not None}
 
     def startable(self, command: Start) -> tuple[Definition, Plan]:
-        """What a command starts. Raises `Refused`."""
+        """The definition and plan that a command starts. Raises `Refused`."""
         head = self.heads.get(command.workflow_code)
         if head is None:
             raise NotFound(f"there is no workflow with code {command.workflow_code}")
@@ -64,14 +64,14 @@ class ToStart:
         return head, plan
 
     def plan_of(self, command: Start) -> Plan | None:
-        """The plan that a command names, whether or not it can be started."""
+        """The plan that a command names, even if it cannot be started."""
         head = self.heads.get(command.workflow_code)
         plan = self.plans.get((head.code, command.workflow_version or head.version)) if head else None
         return plan if isinstance(plan, Plan) else None
 
 
 async def read(connection: AsyncConnection, commands: Collection[Start], plans: Plans, fetched: Fetched) -> ToStart:
-    """Read what these commands are to start. Raises `PlansMissing`."""
+    """Read what these commands start. Raises `PlansMissing`."""
     if not commands:
         return ToStart({}, {})
     heads = await definitions.to_start(
@@ -95,7 +95,7 @@ def is_serial(plan: Plan) -> bool:
 
 
 def rule_of(command: Start, head: Definition) -> FireRule | None:
-    """By which the interval of a run that is no child is computed; None without a schedule."""
+    """The rule for the interval of a run that is no child; None without a schedule."""
     return head.rule if command.schedule_id is None else head.rules.get(command.schedule_id)
 
 
@@ -112,10 +112,10 @@ def parameters_of(
     Args:
         command: with the date of a backfill, if it is one.
         inherited: the parameters of the run above a child, as JSON text.
-        now: database time: what a run without a `schedule_time` is for.
+        now: database time; a run without a `schedule_time` is for this time.
         interval: of the run.
     Raises:
-        Refused: a parameter, or the key made of them, cannot be.
+        Refused: a parameter, or the key made of them, is invalid.
     """
     time = RunTime(command.schedule_time or now, command.time_zone or plan.spec.time_zone, interval)
     values = base_parameters(

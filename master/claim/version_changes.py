@@ -1,7 +1,7 @@
-"""How an instance that has ended goes on with another version of its workflow. Pure.
+"""How an ended run continues with another version of its workflow. Pure.
 
-It keeps the time that it is for, the parameters that it was given and the project's; what the new version says
-otherwise than the old one is taken from the new one. What a start said instead of the definition stays.
+It keeps its schedule time, its given parameters and those of the project. Where the new version differs from the old
+one, the new one applies. What a start set instead of the definition stays.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from model.time.run_time import RunTime
 
 @dataclass(frozen=True, slots=True)
 class Onto:
-    """What becomes of the row, and the tasks of the new version whose results count no more."""
+    """The changes of the row, and the tasks of the new version whose results no longer count."""
 
     change: VersionChange
     changed: frozenset[TaskCode]
 
 
 def onto_version(instance: WorkflowInstance, old: Plan | Refused, new: Plan, project: Mapping[str, str]) -> Onto:
-    """Move an instance onto another version. Raises `Refused` if it cannot have its parameters.
+    """Move a run onto another version. Raises `Refused` if it cannot have the resulting parameters.
 
     Args:
         instance: as it ended.
-        old: the plan of its version; the reason, if it cannot be read: then nothing counts as done.
-        new: the plan of the version with which it goes on.
+        old: the plan of its version, or why it cannot be read: then no task counts as done.
+        new: the plan of the version with which it continues.
         project: the parameters of its project.
     """
     spec = new.spec
@@ -62,7 +62,7 @@ def _changed(old: Plan | Refused, new: Plan) -> frozenset[TaskCode]:
 
 
 def _is_standard(old: Plan | Refused, field: str, value: object) -> bool:
-    """Whether a value is the old definition's own, and not one that a start gave."""
+    """Whether a value is the old definition's own, and not set by a start."""
     return isinstance(old, Plan) and value == getattr(old.spec, field)
 
 

@@ -1,1 +1,1 @@
-"""Runs in memory: what a run does next is decided by pure modules and written by the driver."""
+"""Runs in memory: pure modules decide what a run does next, and the driver writes it."""

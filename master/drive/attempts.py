@@ -1,4 +1,4 @@
-"""The attempts of one run's tasks: their numbers, the retries used, and which of them are under way. Pure."""
+"""The attempts of one run's tasks: their numbers, the retries used, and which of them are in progress. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from model.ids import TaskCode
 
 
 class Attempts:
-    """Of each task, the last attempt."""
+    """The last attempt of each task."""
 
     __slots__ = ("_in_flight", "_numbers", "_rests", "retries")
 
@@ -18,12 +18,12 @@ class Attempts:
         self._rests: set[TaskCode] = set()
 
     def restore(self, code: TaskCode, number: int, retries: int) -> None:
-        """The last attempt of a task, by its row."""
+        """Restore the last attempt of a task from its row."""
         self._numbers[code] = number
         self.retries[code] = retries
 
     def put_in_flight(self, code: TaskCode, *, rests: bool) -> None:
-        """The last attempt of a task is under way. It `rests` if no worker runs it, or not yet."""
+        """Mark the last attempt of a task as in progress. It `rests` if no worker runs it, or not yet."""
         self._in_flight.add(code)
         if rests:
             self._rests.add(code)
@@ -35,17 +35,16 @@ class Attempts:
         return self._numbers[code]
 
     def skip(self, code: TaskCode) -> int:
-        """The next attempt is over at once; return its number."""
+        """Add an attempt that is over at once; return its number."""
         self._numbers[code] = self.next(code)
         return self._numbers[code]
 
     def end(self, code: TaskCode) -> None:
-        """The attempt has ended."""
         self._in_flight.discard(code)
         self._rests.discard(code)
 
     def wake(self, code: TaskCode) -> None:
-        """The attempt no longer rests."""
+        """Record that the attempt no longer rests."""
         self._rests.discard(code)
 
     def next(self, code: TaskCode) -> int:
@@ -53,7 +52,7 @@ class Attempts:
         return self._numbers.get(code, 0) + 1
 
     def has_begun(self, code: TaskCode) -> bool:
-        """Whether the task has had an attempt, whether it counts or not."""
+        """Whether the task has had an attempt, valid or not."""
         return code in self._numbers
 
     def is_last(self, code: TaskCode, number: int) -> bool:
@@ -65,7 +64,6 @@ class Attempts:
         return code in self._in_flight and self.is_last(code, number)
 
     def is_in_flight(self, code: TaskCode) -> bool:
-        """Whether an attempt of the task is under way."""
         return code in self._in_flight
 
     def under_way(self) -> list[tuple[TaskCode, int]]:
@@ -79,5 +77,5 @@ class Attempts:
 
     @property
     def all_rest(self) -> bool:
-        """Whether attempts are under way, and all of them rest."""
+        """Whether attempts are in progress, and all of them rest."""
         return bool(self._in_flight) and len(self._rests) == len(self._in_flight)

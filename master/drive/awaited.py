@@ -1,7 +1,7 @@
-"""Which DEPENDENT tasks await what: an index, so that the end of a run or task costs only those that await it.
+"""An index of the ends that DEPENDENT tasks await, so that the end of a run or task only costs work for these tasks.
 
-It is in memory, and only a hint as to which tasks to evaluate: the evaluation itself reads the rows. It is filled from
-the rows of this master's waiting tasks, and keyed by day, since a task mostly awaits runs of a few days.
+It is in memory, and only a hint which tasks to evaluate: the evaluation itself reads the rows. It is filled from the
+rows of this master's waiting tasks, and keyed by day, since a task mostly awaits runs of a few days.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Awaited:
         self._keys[id_] = frozenset(keys)
 
     def drop(self, id_: TaskInstanceId) -> None:
-        """This task no longer waits."""
+        """Remove a task, which no longer waits."""
         for key in self._keys.pop(id_, ()):
             of_key = self._spans[key]
             del of_key[id_]
@@ -60,7 +60,7 @@ class Awaited:
 
 
 def _keys(span: Span) -> Iterator[_Key]:
-    """The keys of a span. The end of a run decides for every task of it that has not succeeded."""
+    """The keys of a span. The end of a run decides every task of it that has not succeeded."""
     first, last = int(span.begin.timestamp()) // _DAY_S, int(span.end.timestamp() - 1) // _DAY_S
     for day in range(first, last + 1):
         yield (span.workflow_code, None, day)

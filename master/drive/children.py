@@ -21,8 +21,8 @@ from model.time.run_time import RunTime
 
 W = WorkflowState
 _ENDS = {W.SUCCESS: TaskState.SUCCESS, W.FAILURE: TaskState.FAILURE, W.STOP: TaskState.KILL, W.PAUSE: TaskState.PAUSE}
-"""The name of DYNAMIC's output list. The list is also output as `dynamic.out.` plus the task's name, `_` for each
-character that no parameter's name has, so that two of them can be distinguished."""
+"""DYNAMIC's output list is also named `dynamic.out.` plus the task's name, with `_` for each character that no
+parameter's name has, so that two lists can be distinguished."""
 
 
 @dataclass(slots=True)
@@ -42,8 +42,8 @@ class Children:
 
     @classmethod
     def of(cls, plan: Plan, code: TaskCode, attempt: int, values: Mapping[str, str], time: RunTime) -> Children:
-        """Children of which none has begun: what they are given is made here, and is data to them. Raises `Refused` for
-        lists that cannot be read."""
+        """Children of which none has begun. Their parameters are computed here, and are data to them. Raises `Refused`
+        for lists that cannot be read."""
         task = plan.tasks[code]
         match task.logic:
             case SubProcessParams(params=params):
@@ -60,7 +60,7 @@ class Children:
 
     @classmethod
     def restored(cls, plan: Plan, attempt: TaskAttempt, rows: Iterable[ChildState], time: RunTime) -> Children:
-        """The children of an attempt from its row and theirs; `rows` may have those of others. Raises `Refused`."""
+        """Restore the children of an attempt from its row and theirs; `rows` may contain others. Raises `Refused`."""
         values = parse_parameters(attempt.values, "the values of its parameters")
         own = cls.of(plan, attempt.code, attempt.attempt, values, time)
         for child in rows:
@@ -72,7 +72,7 @@ class Children:
 
     @property
     def is_over(self) -> bool:
-        """Whether none of them runs and none will begin."""
+        """Whether none runs and none will begin."""
         return len(self.ended) == len(self.started) and (bool(self.failed) or len(self.ended) == len(self.params))
 
     def start_more(self) -> list[StartChild]:
@@ -85,8 +85,8 @@ class Children:
         return effects
 
     def finished(self, index: int, state: WorkflowState, outputs: str | None) -> None:
-        """A child has ended or paused; it may leave a pause again. A final end does not change, whatever late events
-        report; but a failed child that somebody ran again with success no longer counts as failed. Unknown children are
+        """Record that a child has ended or paused; it may leave a pause again. A final end is not changed by late
+        events, except that a failed child that was rerun with success no longer counts as failed. Unknown children are
         ignored."""
         if not 0 <= index < len(self.params):
             return
@@ -114,10 +114,10 @@ class Children:
         return [*effects, *self.start_more()]
 
     def end(self, *, as_paused: bool, dry_run: bool = False) -> AttemptEnd | None:
-        """How the attempt ends if nothing more is to begin; None while a child is neither over nor paused.
+        """The end of the attempt if nothing more begins; None while a child is neither over nor paused.
 
         With children that are paused or never began it ends as PAUSE if `as_paused`, else as KILL. An OUT parameter
-        without a value of its type fails it where outputs are strict, but not in a dry run.
+        without a valid value fails it where outputs are strict, but not in a dry run.
         """
         if self.is_over:
             state, outputs, reason = self._outcome()

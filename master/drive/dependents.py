@@ -1,7 +1,7 @@
-"""DEPENDENT tasks: evaluated by their owner when something ended that they await, and periodically.
+"""DEPENDENT tasks: evaluated by their owner when something that they await has ended, and periodically.
 
-They need no thread and no process, only a row with the time at which they began to wait. An end costs only the tasks
-that await it: `dao.runs.dependencies.notify_masters` notifies every master, which finds in memory who awaits it
+They need no thread and no process, only a row with the time at which they began to wait. An end only costs work for the
+tasks that await it: `dao.runs.dependencies.notify_masters` notifies every master, which looks these tasks up in memory
 (`master/drive/awaited.py`). A lost notification costs time and never correctness, since each evaluation reads the rows:
 a slow walk evaluates all waiting tasks, one stretch at each poll. While no task waits anywhere, no query is made and no
 end is announced.
@@ -37,14 +37,14 @@ log = structlog.get_logger()
 
 Id = TypeVar("Id", bound=int)
 BATCH = 100
-"""Most tasks evaluated at once: they block the event loop for at most a few hundredths of a second."""
+"""How many tasks are evaluated at once: they block the event loop for a few hundredths of a second at most."""
 WALK_BATCH = 200
 """How many of all waiting tasks, in the whole cluster, are evaluated again at each poll."""
 PAUSE_S = 0.05
 """Minimum time between two evaluations: many ends at once are handled together."""
 RECHECK_S = 5.0
-"""Time after its beginning at which a task is evaluated once more: until then a master may not have known that any task
-waits, and so have announced no end. More than twice a master's polling interval."""
+"""A task is evaluated once more this long after it began: until then a master may not have known that any task waits,
+and so have announced no end. More than twice a master's polling interval."""
 
 
 class Dependents:
@@ -70,12 +70,12 @@ class Dependents:
         )
 
     def began(self, runs: Iterable[WorkflowInstanceId]) -> None:
-        """DEPENDENT tasks of these runs, which this master owns, may have begun to wait."""
+        """Record that DEPENDENT tasks of these own runs may have begun to wait."""
         self._began.update(runs)
         self._wake.set()
 
     def notified(self, payload: str) -> None:
-        """A notification came: evaluate the tasks that await what ended, or all of them."""
+        """Handle a notification: evaluate the tasks that await the ends in it, or all."""
         notice = read_notice(payload)
         if notice is None:
             self._round, self._place, self._walks_on = self._round + 1, BEGINNING, True
@@ -85,7 +85,7 @@ class Dependents:
             self._wake.set()
 
     def walk_on(self) -> None:
-        """Evaluate the next stretch of all waiting tasks, whether or not a notification came."""
+        """Evaluate the next stretch of all waiting tasks, independent of notifications."""
         self._walks = True
         self._wake.set()
 
@@ -119,7 +119,7 @@ class Dependents:
             self._wake.set()
 
     async def _evaluate_runs(self, runs: set[WorkflowInstanceId]) -> None:
-        """Evaluate tasks of these runs. They are removed from the set first, so that a notification meanwhile adds them
+        """Evaluate tasks of these runs. They are removed from the set first, so a notification meanwhile adds them
         again."""
         self._began -= runs
         try:
@@ -141,7 +141,7 @@ class Dependents:
             raise
 
     async def _walk(self) -> None:
-        """Evaluate one stretch. After the last one, a task that was not seen in this round no longer waits."""
+        """Evaluate one stretch. After the last one, tasks that were not seen in this round no longer wait."""
         self._walks = False
         stretch = await self._life.database.read(dependencies.walk, self._life.me.epoch, self._place, WALK_BATCH)
         await self._evaluate(stretch.tasks)
@@ -152,7 +152,7 @@ class Dependents:
             self._walks_on = False
 
     async def _evaluate(self, waiting: Sequence[WaitingTask]) -> None:
-        """Evaluate these, except what is quarantined, and write the ends of those that need not wait any longer."""
+        """Evaluate these, except quarantined ones, and write the ends of those that are decided."""
         evaluated = [task for task in waiting if task.id not in self._quarantine]
         if not evaluated:
             return
@@ -166,8 +166,7 @@ class Dependents:
         await self._end([_end(task, v) for task, (v, _) in verdicts.items() if v.outcome is not Outcome.WAIT])
 
     def _schedule(self, id_: TaskInstanceId, verdict: Verdict, now_s: float) -> None:
-        """Schedule the next evaluation if time alone may change the verdict; a new task gets one after a while in any
-        case."""
+        """Schedule the next evaluation if time alone may change the verdict; a new task always gets one."""
         due = [] if id_ in self._seen else [now_s + RECHECK_S]
         if verdict.again_in_minutes is not None:
             due.append(now_s + max(0.0, 60 * verdict.again_in_minutes))

@@ -50,14 +50,14 @@ from registry.clock import boottime_s
 log = structlog.get_logger()
 
 TIMEOUT_RETRY_S = 10.0
-"""Until a run that took too long and could not be ended is tried again."""
+"""The pause before a run that exceeded its timeout and could not be ended is tried again."""
 NOT_OURS_YET_S = 0.5
-"""After so long a run is checked again whose row was not this master's when its time was over: the transaction that
-takes it may not have committed."""
+"""The pause before a timeout is checked again if the run's row was not this master's: the transaction that takes it may
+not have committed."""
 
 
 class Driver:
-    """Drives the workflow instances that this master owns.
+    """Drives the runs that this master owns.
 
     Args:
         poll: set when attempts were written that wait for a time.
@@ -91,31 +91,31 @@ class Driver:
         self._me: Me = life.me
         self._batch = AdaptiveBatch(batch_max)
         self.low_water = LowWater()
-        """Of the events for this master."""
+        """The mark of this master's events."""
         self._waking: asyncio.TimerHandle | None = None
         self._reload: int | None = None
-        """Set if all is to be read again: how many outcomes had been unknown by then."""
+        """Set when everything must be read again: the number of unknown outcomes at that time."""
         self._again: set[WorkflowInstanceId] = set()
         self._quarantine: Quarantine[WorkflowInstanceId] = Quarantine(
             self.wake, self._drive_alone, self._fail, _log_quarantined, long_s=LONG_S
         )
 
     def reload(self) -> None:
-        """Read again, soon, whatever is ours by the rows and not in memory."""
+        """Soon read whatever is ours by the rows and not in memory."""
         self._reload = self.transactions.open.unknown
         self.wake.set()
 
     def drive_again(self, ids: Iterable[WorkflowInstanceId]) -> None:
-        """Drop these, soon, and restore them from their rows, if they are ours by those."""
+        """Soon drop these and restore them from their rows, if they are still ours."""
         self._again.update(ids)
         self.wake.set()
 
     def is_about_to_drive_again(self, id_: WorkflowInstanceId) -> bool:
-        """Whether that was requested and has not been done yet, or the run is in quarantine."""
+        """Whether that was requested and not done yet, or the run is in quarantine."""
         return id_ in self._again or id_ in self._quarantine
 
     def fail(self, id_: WorkflowInstanceId, why: str) -> None:
-        """End an own instance, soon, as a FAILURE; `why` continues "it could not be driven: "."""
+        """Soon end an own run as a FAILURE; `why` continues "it could not be driven: "."""
         if self._quarantine.add_hopeless(id_, why):
             self.wake.set()
 
@@ -138,7 +138,7 @@ class Driver:
             goes_on |= await self._quarantine.try_due()
 
     async def _do_what_is_asked(self) -> None:
-        """Restore runs that are to be driven again, and check those whose time may be over."""
+        """Restore runs as requested, and check those whose timeout may have passed."""
         if self._again:
             again = frozenset(self._again)
             self.runs.drop(again)
@@ -156,9 +156,9 @@ class Driver:
             await self._check_timeouts(fired)
 
     async def _check_timeouts(self, ids: Collection[WorkflowInstanceId]) -> None:
-        """Warn of these runs, or end them, if they have run for too long by the database's clock.
+        """Warn about these runs, or end them, if they have run too long by the database's clock.
 
-        One that is held before its row is ours (`HeldRuns.hold`) is checked again.
+        A run that is held before its row is ours (`HeldRuns.hold`) is checked again.
         """
         try:
             ran_s = await self._database.read(workflow_instances.ran_s, list(ids), self._me.epoch)
@@ -192,7 +192,7 @@ class Driver:
             asyncio.get_running_loop().call_later(TIMEOUT_RETRY_S, self.drive_again, [id_])
 
     async def _warn(self, id_: WorkflowInstanceId, minutes: float) -> None:
-        """Write the alert, unless there is one: the timer is started again whenever the run is restored."""
+        """Write the alert, unless it exists: the timer restarts whenever the run is restored."""
         log.warning("workflow_takes_too_long", workflow_instance=id_, timeout_minutes=minutes)
         try:
             await self._life.write(alerts.run_takes_too_long, id_, minutes, self._me.epoch)
@@ -216,8 +216,8 @@ class Driver:
         return count == size
 
     def _quarantine_suspects(self, error: BadData | LockTaken) -> None:
-        """Have each run that may be the cause of a failure tried alone. Raises the error if smaller batches are to be
-        tried instead."""
+        """Have each run that may have caused a failure tried alone. Raises the error if smaller batches must come
+        first."""
         suspects: Collection[WorkflowInstanceId] = error.suspects
         if isinstance(error, OwnershipLost):
             suspects = error.ids
@@ -235,9 +235,9 @@ class Driver:
         return True
 
     async def _advance(self, size: int, only: WorkflowInstanceId | None = None) -> int:
-        """Handle up to `size` events, and everything that follows from them. Returns how many there were.
+        """Handle up to `size` events and their consequences. Returns how many there were.
 
-        With `only`, those of that instance, which is restored first; else of all that are not in quarantine.
+        With `only`, those of that run, which is restored first; otherwise of all that are not in quarantine.
         """
         handle = partial(self._handle_events, size, only)
         count, last, unreadable = await self.transactions.run(Work, handle)
@@ -252,8 +252,8 @@ class Driver:
     async def _handle_events(
         self, size: int, only: WorkflowInstanceId | None, work: Work
     ) -> tuple[int, int, dict[WorkflowInstanceId, str]]:
-        """Returns how many, the id up to which it took all that are not in quarantine, 0 if that is none, and what of
-        which runs is unreadable."""
+        """Returns how many; the id up to which everything not in quarantine was taken, 0 if none; and the runs with
+        unreadable events, with the reason."""
         without = self._quarantine.ids if only is None else ()
         first = self.low_water.first(boottime_s()) if only is None else 0
         events = await task_events.consume(
@@ -290,7 +290,7 @@ class Driver:
             self._waking = loop.call_later(wait_s, self.wake.set)
 
     async def _restore_missing(self) -> None:
-        """Make memory match the rows: restore what is ours and unknown, drop what is known and not ours."""
+        """Make memory match the rows: restore unknown runs of ours, drop known runs of others."""
         async with self._database.reading() as connection:
             known = self.runs.ids()
             owned = await workflow_instances.owned(connection, self._me.epoch)
@@ -301,7 +301,7 @@ class Driver:
             await self._restore_all(missing)
 
     async def _restore_all(self, wanted: Collection[WorkflowInstanceId]) -> None:
-        """Restore those of these that are ours, in batches."""
+        """Restore the runs among these that are ours, in batches."""
         missing = sorted(id_ for id_ in wanted if id_ not in self._quarantine)
         while missing:
             size, began_s = self._batch.size, boottime_s()
@@ -320,7 +320,7 @@ class Driver:
         await self.restorer.restore_owned(work, ids)
 
     async def _fail(self, id_: WorkflowInstanceId, error: str) -> None:
-        """End an instance that cannot be driven as FAILURE: it must not block the others."""
+        """End a run that cannot be driven as FAILURE: it must not block the others."""
         await self.transactions.run(Work, partial(self._write_failure, id_, error))
         self.runs.drop([id_])
         log.error("workflow_abandoned", workflow_instance=id_, error=error)

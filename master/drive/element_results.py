@@ -1,4 +1,4 @@
-"""What the elements of a task with `each` give: a list for each name, kept apart if it is too large for a row. Pure."""
+"""The results of the elements of an `each` task: a list for each name, kept elsewhere if too large for a row. Pure."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ ROOM = PARAMETERS_BYTES_MAX - 1_000
 
 
 class ElementResults:
-    """Those of one task in one run.
+    """The results of one task in one run.
 
     Args:
-        named: the names of values that other tasks want of it, if the list is empty.
+        named: the names of values that other tasks use, in case the list is empty.
     """
 
     __slots__ = ("_named", "_parameters", "_plan", "_task")
@@ -32,15 +32,14 @@ class ElementResults:
         self._named = tuple(named)
 
     def lists(self, printed: Mapping[int, str], count: int) -> tuple[str | None, str]:
-        """A list of the values of each name that an element gave, in the order of the elements, null where there is
-        none, as a JSON object of texts. A sentence says what was lost for want of a log store; it stands in the lists
-        too.
+        """The values of each name in the order of the elements, null for none, as a JSON object of texts; and a
+        sentence about values lost without a log store, which the lists contain too.
 
         Args:
-            printed: the outputs of an element, as its row has them, by its index.
-            count: how many elements there are.
+            printed: index -> outputs of an element, as its row has them.
+            count: the number of elements.
         Raises:
-            ValueUnkept: a list is too large for a row, and is to be kept first.
+            ValueUnkept: a list is too large for a row, and must be kept first.
             Refused: it could not be kept.
         """
         outputs, lost, room = {}, [], ROOM

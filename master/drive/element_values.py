@@ -1,7 +1,7 @@
-"""The parameters of the elements of a task with `each`: what all see, and what each one adds. Pure.
+"""The parameters of an `each` task's elements: what all see, and what each one adds. Pure.
 
-They are computed once, when the task begins, and stand in its row: a later owner, who has heard of other ends in
-between, makes the same values of them.
+They are computed once, when the task begins, and stored in its row, so that a later owner, which knows of further ends,
+computes the same values.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from model.parameters.parameters import parameter_variable, references
 from model.parameters.results import bases
 
 CHARACTERS_MAX = 256_000_000
-"""So much may the values of all elements of one task be together: each row has its own copy."""
+"""The limit for the values of all elements of one task together: each row has its own copy."""
 
 
 class ElementValues:
-    """The values of one task's elements, made with `of`, or from the task's row with `restored`."""
+    """The values of one task's elements, made by `of`, or from the task's row by `restored`."""
 
     __slots__ = (
         "_base",
@@ -52,7 +52,7 @@ class ElementValues:
         self._reads = bool(self._parts) or _uses_part(task)
         self.elements: list[Any] = elements_of(text)
         self.stored = stored(text, len(self.elements), shared, json_names)
-        """What the row of the task has."""
+        """The `each` content of the task's row."""
         if len(self._base) * len(self.elements) > CHARACTERS_MAX:
             raise Refused(
                 f"each of the {len(self.elements):,} elements would get values of {len(self._base):,} characters, and "
@@ -61,7 +61,7 @@ class ElementValues:
 
     @classmethod
     def of(cls, task: PlannedTask, parameters: Parameters) -> ElementValues:
-        """Those of a task that begins now. Raises `Refused`."""
+        """For a task that begins now. Raises `Refused`."""
         assert task.each is not None, "it has no elements"
         values, names = parameters.with_json(task.code, local=not _uses_element(task))
         if task.uses_builtins:
@@ -72,7 +72,7 @@ class ElementValues:
 
     @classmethod
     def restored(cls, task: PlannedTask, parameters: Parameters, row: str) -> ElementValues:
-        """Those of a task that has begun, from its row. Raises `Refused`."""
+        """For a task that has begun, from its row. Raises `Refused`."""
         return cls(task, parameters, *read_stored(row))
 
     def text(self, index: int) -> str:
@@ -80,8 +80,8 @@ class ElementValues:
         return text_of(self.elements[index])
 
     def missing_from(self, first: int, count: int) -> list[LargeValue]:
-        """Of these elements, the large values that are to be read before the first of them begins: as many as may be
-        read at once. None if it can begin: its task takes it as a whole, or it is known."""
+        """The large values to read before the first of these elements begins, as many as may be read at once. Empty if
+        it can begin: its task takes the value as a whole, or it is known."""
         if not self._reads or (large := self._large(first)) is None or is_known(large):
             return []
         missing, room = list[LargeValue](), WHOLE_BYTES_MAX
@@ -98,7 +98,7 @@ class ElementValues:
         return large_value(element) if isinstance(element, str) else None
 
     def seen(self, index: int) -> Seen:
-        """All that one element sees. Raises `Refused` if it has no part of its own that the task names."""
+        """Everything that one element sees. Raises `Refused` if it lacks a part that the task names."""
         element, large = self.elements[index], self._large(index)
         own = {EACH: text_of(element), EACH_INDEX: str(index)}
         names = [] if isinstance(element, str) and (large is None or not large.is_json) else [EACH]
@@ -120,7 +120,7 @@ class ElementValues:
 
 
 def _parts_named_in(task: PlannedTask) -> list[tuple[str, JsonPath]]:
-    """The parts of its element that a task names outside its local parameters, and the way to each."""
+    """The parts of its element that a task names outside its local parameters, each with its path."""
     return [
         (reference.name, steps)
         for reference in task.references
@@ -131,17 +131,17 @@ def _parts_named_in(task: PlannedTask) -> list[tuple[str, JsonPath]]:
 
 
 def _uses_element(task: PlannedTask) -> bool:
-    """Whether a local parameter is made of the element, so that all are made anew for each."""
+    """Whether a local parameter uses the element, so that all must be computed for each."""
     return any(f"${{{EACH}" in param.value for param in task.inputs)
 
 
 def _uses_part(task: PlannedTask) -> bool:
-    """Whether a local parameter is made of a part of the element."""
+    """Whether a local parameter uses a part of the element."""
     names = [name for param in task.inputs for name in references(param.value)]
     return any(is_of_element(name) and name not in (EACH, EACH_INDEX) for name in names)
 
 
 def _is_named(name: str, task: PlannedTask) -> bool:
-    """Whether a task uses a value that is its list: else its elements go without, since each would have a copy."""
+    """Whether a task uses a value that is its own list; otherwise elements omit it, since each would have a copy."""
     text = "".join((task.params, *(param.value for param in task.inputs)))
     return parameter_variable(name) in text or any(base == name for each in references(text) for base, _ in bases(each))

@@ -1,4 +1,4 @@
-"""The elements of a task with `each`, while it is under way: which begins next, and how the task ends. Pure."""
+"""The elements of an `each` task in progress: which begins next, and how the task ends. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Elements:
 
     Args:
         begin: begins the next attempt of an element; one that cannot begin is over at once, as a FAILURE.
-        results: makes lists of what the elements give.
+        results: makes lists of the elements' results.
     """
 
     __slots__ = (
@@ -58,43 +58,43 @@ class Elements:
 
     @property
     def is_over(self) -> bool:
-        """Whether none is under way and none will begin."""
+        """Whether none is in progress and none will begin."""
         return not self._under_way and (len(self._ended) == len(self.values.elements) or self._stops)
 
     @property
     def may_be_last(self) -> bool:
-        """Whether at most one is under way, and no other has to begin."""
+        """Whether at most one is in progress, and no other must begin."""
         return len(self._under_way) <= 1 and len(self._ended) + 1 >= len(self.values.elements)
 
     @property
     def _stops(self) -> bool:
-        """Whether one has failed, after which no other begins."""
+        """Whether one has failed, so that no other begins."""
         assert self._task.each is not None, "it has no elements"
         stops = self._task.each.on_failure is OnElementFailure.STOP
         return stops and not KEPT.issuperset(self._ended.values())
 
     def counts(self, index: int, text: str | None) -> bool:
-        """Whether an attempt with this value is one of the element with this index."""
+        """Whether an attempt with this value belongs to the element with this index."""
         return index < len(self.values.elements) and text == self.values.text(index)
 
     def under_way(self, index: int) -> None:
-        """The last attempt of an element is under way, or its end is about to be told."""
+        """Record that the last attempt of an element is in progress, or its end will follow."""
         self._under_way.add(index)
 
     def ended(self, index: int, state: TaskState, outputs: str | None = None) -> None:
-        """An element has ended, and no other attempt of it follows."""
+        """Record that an element has ended, without a further attempt."""
         self._under_way.discard(index)
         self._ended[index] = state
         if outputs:
             self._given[index] = outputs
 
     def paused(self, index: int) -> None:
-        """An element was held back: it has not begun."""
+        """Record that an element was held back: it has not begun."""
         self._under_way.discard(index)
 
     def start_more(self) -> list[TaskAttempt]:
-        """Begin as many as may be under way at once, in order. Those that are made of large values come in waves, of as
-        many as are read at once. Raises `ValuesMissing`."""
+        """Begin as many as may run at once, in order. Those made of large values come in waves, as many as are read at
+        once. Raises `ValuesMissing`."""
         assert self._task.each is not None, "it has no elements"
         effects: list[TaskAttempt] = []
         while (
@@ -117,7 +117,7 @@ class Elements:
         return effects
 
     def end(self, *, as_paused: bool, dry_run: bool = False) -> AttemptEnd | None:
-        """How the task ends if no other element is to begin; None while one is under way.
+        """The end of the task if no other element begins; None while one is in progress.
 
         With elements that never began it ends as PAUSE if `as_paused`, else as KILL. A `dry_run` gives no values.
         """
@@ -135,7 +135,7 @@ class Elements:
             return self._end(T.SKIPPED, reason="all its elements were skipped")
         try:
             outputs, reason = (None, "") if dry_run else self._results.lists(self._given, len(self.values.elements))
-        except Refused as error:  # its elements keep their success: to run it again makes the lists again
+        except Refused as error:  # its elements keep their success: a rerun only makes the lists again
             return self._end(T.FAILURE, reason=str(error))
         return self._end(T.SUCCESS, outputs, reason)
 

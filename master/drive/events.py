@@ -12,13 +12,13 @@ from model.runs.states import WorkflowState
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The instance was just made; none of its tasks has begun."""
+    """The run was just made; none of its tasks has begun."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """The instance was failed over, read again, or left a final state: `attempts` is the latest attempt of each task
-    that has begun. `resumes` are tasks that are to run again and whose children continue instead of starting again."""
+    """The run was failed over, read again, or left a final state: `attempts` is the latest attempt of each task that
+    has begun. `resumes` are tasks that run again but whose children continue instead of restarting."""
 
     attempts: tuple[TaskAttempt, ...]
     children: tuple[ChildState, ...] = ()
@@ -27,14 +27,14 @@ class Restored:
 
 @dataclass(frozen=True, slots=True)
 class TookTooLong:
-    """The run exceeded its maximum time: it is to end as a FAILURE; `reason` is a sentence."""
+    """The run exceeded its maximum time and must end as a FAILURE; `reason` is a sentence."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Closes:
-    """It is written that the instance cleans up; what was requested of it before no longer counts."""
+    """The start of the cleanup is written; earlier requests to halt no longer count."""
 
 
 Event = Started | Restored | AttemptEnd | ChildState | HaltRequest | TookTooLong | Closes
@@ -42,15 +42,15 @@ Event = Started | Restored | AttemptEnd | ChildState | HaltRequest | TookTooLong
 
 @dataclass(frozen=True, slots=True)
 class Enter:
-    """The instance is in this state from now on."""
+    """The run is in this state from now on."""
 
     state: WorkflowState
 
 
 @dataclass(frozen=True, slots=True)
 class StartChild:
-    """Start a child instance of this attempt; `workflow` is a name or a code, `params` are its start parameters. One
-    for which it does not wait (`waits`) is no child."""
+    """Start a child run of this attempt; `workflow` is a name or a code, `params` are its start parameters. If the task
+    does not wait for it (`waits`), it is no child."""
 
     code: TaskCode
     attempt: int
@@ -74,21 +74,21 @@ class ResumeChild:
 
 @dataclass(frozen=True, slots=True)
 class HoldTasks:
-    """Set waiting and queued tasks of this instance to PAUSE, and pause its children."""
+    """Set waiting and queued tasks of this run to PAUSE, and pause its children."""
 
 
 @dataclass(frozen=True, slots=True)
 class KillTasks:
-    """Stop all tasks of this instance that wait, are queued or run, and its children. `reason` is a sentence."""
+    """Stop all tasks of this run that wait, are queued or run, and its children. `reason` is a sentence."""
 
     reason: str = "its workflow ends because another task failed"
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The instance is over; `reason` is a sentence, empty for a success; `outputs` a JSON object or None.
+    """The run is over; `reason` is a sentence, empty for a success; `outputs` a JSON object or None.
 
-    `is_whole`: of a success that was limited to some tasks, whether all others have done their part as well.
+    `is_whole`: of a success that was limited to some tasks, whether all others are done as well.
     """
 
     state: WorkflowState
@@ -99,8 +99,8 @@ class Finish:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """All but the tasks that clean up is over: the instance is to run these, and then to end in this state, for this
-    reason. It is fed `Closes` when that is written; until then it heeds nothing."""
+    """Everything but the cleanup is over: the run must clean up, then end in this state for this reason. It gets
+    `Closes` once that is written; until then it ignores events."""
 
     state: WorkflowState
     reason: str

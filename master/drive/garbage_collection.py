@@ -1,7 +1,7 @@
-"""Python's cyclic garbage collector, kept from walking the objects of large workflows.
+"""Keeps Python's cyclic garbage collector from walking the objects of large workflows.
 
-It walks all new objects, and from time to time all objects, and every thread stops meanwhile: with a plan of ten
-thousand tasks for more than a tenth of a second, again and again. None of that is garbage.
+It walks all new objects, and from time to time all objects, while every thread stops: a plan of ten thousand tasks
+costs more than a tenth of a second each time, and none of it is garbage.
 """
 
 from __future__ import annotations
@@ -32,5 +32,5 @@ def collector_paused() -> Iterator[None]:
 
 
 def keep_for_good() -> None:
-    """Exclude all present objects from collection. Cycles among them are never freed: for objects that live long."""
+    """Exclude all present objects from collection. Cycles among them are never freed: for long-lived objects."""
     gc.freeze()

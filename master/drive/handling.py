@@ -1,4 +1,4 @@
-"""Events that concern many tasks of one run are handled in a thread: the event loop must keep beating meanwhile."""
+"""Handles events that concern many tasks of one run in a thread, so that the event loop keeps beating."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _handle(runnable: WorkflowRunnable, event: Event, writes: Writes) -> None:
 
 
 def _concerns(runnable: WorkflowRunnable, event: Event) -> int:
-    """How many tasks may begin or end at once because of this event, at most."""
+    """How many tasks this event may begin or end at once, at most."""
     plan = runnable.plan
     # A list of a megabyte takes tens of milliseconds, whatever its DYNAMIC task begins after; children are many.
     if plan.has_lists and not isinstance(event, ChildState):
@@ -52,7 +52,7 @@ def _concerns(runnable: WorkflowRunnable, event: Event) -> int:
 
 
 async def feed(runnable: WorkflowRunnable, event: Event, writes: Writes) -> None:
-    """Let a runnable handle an event. One that cannot ends as FAILURE: it must not delay the others."""
+    """Let a runnable handle an event. A run that cannot handle it ends as FAILURE: it must not delay the others."""
     try:
         await handle(runnable, event, writes)
     except Refused as error:

@@ -1,4 +1,4 @@
-"""The runs that a master holds in memory: which take up room, and which have run for too long."""
+"""The runs that a master holds in memory: which take up room, and which have run too long."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class HeldRuns:
         self._room_made = room
         self._is_wanted = False
         self.failed_over: set[WorkflowInstanceId] = set()
-        """Runs whose count of lost owners is not reset yet."""
+        """Failed-over runs whose count of lost owners is not reset yet."""
         self._runnables: dict[WorkflowInstanceId, WorkflowRunnable] = {}
         self._room = Room()
 
@@ -42,7 +42,7 @@ class HeldRuns:
         return len(self._runnables) - len(self._room.waiting)
 
     def want_room(self) -> None:
-        """Have `room` set as soon as some run ends or only waits."""
+        """Request `room` to be set as soon as a run ends or only waits."""
         self._is_wanted = True
 
     def _make_room(self) -> None:
@@ -51,8 +51,8 @@ class HeldRuns:
             self._room_made.set()
 
     def hold(self, runnables: Iterable[WorkflowRunnable]) -> None:
-        """Drive these from now on. Called before the transaction that makes them commits, so that no event of theirs
-        can come earlier; `drop` them if it does not."""
+        """Drive these from now on. Call it before the transaction that makes them commits, so that none of their events
+        can come earlier; `drop` them if it fails."""
         for runnable in runnables:
             id_ = runnable.instance.id
             self._runnables[id_] = runnable
@@ -60,7 +60,7 @@ class HeldRuns:
             self.lengths.watch(runnable)
 
     def drop(self, ids: Iterable[WorkflowInstanceId]) -> None:
-        """Drop from memory: what has ended, or what may no longer be as the rows say."""
+        """Drop from memory what has ended, or may no longer match the rows."""
         before = len(self._runnables)
         for id_ in ids:
             self._runnables.pop(id_, None)
@@ -70,7 +70,7 @@ class HeldRuns:
             self._make_room()
 
     def note_failovers(self, ids: Iterable[WorkflowInstanceId]) -> None:
-        """These were failed over; their count of lost owners is reset when they progress."""
+        """Record a failover; the runs' counts of lost owners are reset when they progress."""
         self.failed_over.update(ids)
 
     def get(self, id_: WorkflowInstanceId) -> WorkflowRunnable | None:
@@ -78,15 +78,14 @@ class HeldRuns:
         return self._runnables.get(id_)
 
     def ids(self) -> set[WorkflowInstanceId]:
-        """The ids of all of them: a copy, which takes milliseconds where there are many."""
+        """All ids: a copy, which takes milliseconds for many runs."""
         return set(self._runnables)
 
     def not_held(self, ids: Iterable[WorkflowInstanceId]) -> set[WorkflowInstanceId]:
-        """Those of these that are not driven here."""
         return {id_ for id_ in ids if id_ not in self._runnables}
 
     def wrote(self, touched: Iterable[WorkflowInstanceId], delays: Iterable[Delay]) -> None:
-        """See which of these take up room after what was written, and note attempts that wait for a time."""
+        """Update the room after these runs were written, and note attempts that wait for a time."""
         self._room.note(delays, boottime_s())
         known = [self._runnables[id_] for id_ in touched if id_ in self._runnables]
         if [runnable for runnable in known if self._room.check(runnable)]:

@@ -1,9 +1,9 @@
-"""The large values that decisions need or make: read or kept before a transaction is tried again.
+"""The large values that decisions need or make: read or kept before a transaction is retried.
 
-A runnable is pure, and reads nothing. Where it needs a large value, for `each`, SWITCH, DYNAMIC or a path into JSON, or
-where what elements give is too large for a row, the transaction is rolled back, as for a plan that is missing; the
-value is read or kept and remembered, and all begins again. One that cannot be fails only the task that needs it, and is
-tried again for another some seconds later.
+A runnable is pure, and reads nothing. When it needs a large value (`each`, SWITCH, DYNAMIC, a path into JSON), or makes
+one that is too large for a row, the transaction is rolled back, as for a missing plan; the value is read or kept and
+cached, and the transaction is repeated. A failure only fails the task that needs the value, and is retried for another
+task some seconds later.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from node.store_access import StoreAccess
 R = TypeVar("R")
 
 FAULT_S = 10.0
-"""So long a value that cannot be read or kept is not tried again: a store that hangs must not delay each decision."""
+"""How long a value that failed is not retried: a store that hangs must not delay each decision."""
 READS_MAX = 3
-"""So often a value is read for one transaction: others that it needs may have made it forgotten."""
+"""How often a value is read for one transaction: other values may have displaced it."""
 
 
 class LargeValues:
-    """Those of one master; `store` is None if it knows none."""
+    """For one master; `store` is None without a store."""
 
     def __init__(self, store: StoreAccess | None) -> None:
         self._store = store

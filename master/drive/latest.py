@@ -1,7 +1,7 @@
-"""Whether a run is the latest of its schedule, told to it before its tasks may begin: `system.is_latest`.
+"""Tells a run whether it is the latest of its schedule, before its tasks may begin: `system.is_latest`.
 
-A run that its schedule or a backfill made is the latest if no later time of the schedule is due, by the database's
-clock. All others are. Runs that do not ask cost nothing.
+A run made by its schedule or a backfill is the latest if no later time of the schedule is due, by the database's clock.
+All other runs are. Runs whose tasks do not use it cost nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from node.threads import in_thread
 
 
 async def tell_latest(connection: AsyncConnection, runnables: Iterable[WorkflowRunnable | None]) -> None:
-    """Tell those of these runs that ask whether they are the latest now."""
+    """Tell those runs that use it whether they are the latest now."""
     asking = {each.instance.id: each for each in runnables if each is not None and each.plan.asks_latest}
     if asking:
         due = await later_fires.due_runs(connection, asking)

@@ -1,8 +1,8 @@
-"""Whether the state in a master's memory may be compared with the rows.
+"""Tells whether the state in a master's memory may be compared with the rows.
 
 While a transaction runs, memory is ahead of the rows, or behind them once it has committed and the answer has not
-arrived; one that begins again with a plan or a large value has dropped its runs meanwhile. After a COMMIT of unknown
-outcome, memory may lack what the rows have until they are read again. A difference seen in these cases is not a fault.
+arrived; one that is repeated with a plan or a large value has dropped its runs meanwhile. After a COMMIT of unknown
+outcome, memory may lack what the rows have until they are read again. A difference in these cases is not a fault.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class OpenTransactions:
 
     @contextmanager
     def counted(self) -> Iterator[set[WorkflowInstanceId]]:
-        """Wraps a transaction that changes runs, until memory matches the rows that it left. It adds to the set what it
+        """Count a transaction that changes runs, until memory matches the rows that it left. It adds to the set what it
         drops from memory."""
         self.begun += 1
         number = self.begun
@@ -41,11 +41,11 @@ class OpenTransactions:
             del self._open[number]
 
     def resolve(self, unknown: int) -> None:
-        """The rows were read again after the first `unknown` transactions of unknown outcome had ended."""
+        """Record that the rows were read again after the first `unknown` transactions of unknown outcome had ended."""
         self._resolved = max(self._resolved, unknown)
 
     def dropped(self) -> set[WorkflowInstanceId]:
-        """What open transactions have dropped from memory."""
+        """The runs that open transactions have dropped from memory."""
         return set().union(*self._open.values())
 
     def none_of(self, begun: int) -> bool:

@@ -1,4 +1,4 @@
-"""How the tasks of an instance ended, and what that means for the instance. Pure."""
+"""How the tasks of a run ended, and what that means for the run. Pure."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Ends:
         self._progress = progress
         self.failed: dict[TaskCode, TaskState] = {}
         self.paused: set[TaskCode] = set()
-        """Tasks that were held back; they begin when the instance continues."""
+        """Tasks that were held back; they begin when the run continues."""
         self.kept: set[TaskCode] = set()
         """Tasks that are out of scope and had succeeded before."""
         self.failed_to_close: Mapping[TaskCode, TaskState] = {}
         """The tasks that failed to clean up."""
 
     def said_of(self, code: TaskCode) -> str | None:
-        """How a task came to have no results, in words; None if it succeeded."""
+        """Why a task has no results, in words; None if it succeeded."""
         if code in self._plan.closing:
             return HOW[self.failed_to_close[code]] if code in self.failed_to_close else None
         if code in self.failed:
@@ -51,10 +51,10 @@ class Ends:
         return "has not ended" if self._progress.is_in_scope(code) else "did not succeed in this run"
 
     def verdict(self, state: WorkflowState, *, is_complete: bool) -> tuple[WorkflowState, str]:
-        """The final state of an instance that is in this state and has nothing in flight, and the reason as a sentence.
+        """The final state of a run that is in this state and has nothing in flight, and the reason as a sentence.
 
-        It `is_complete` if nothing would begin if it continued. While it is paused, failure wins over pause, and pause
-        over success; while it is stopped, kill wins over failure, and failure over success.
+        It `is_complete` if nothing would begin on resumption. In a paused run failure wins over pause, and pause over
+        success; in a stopped one kill wins over failure, and failure over success.
         """
         killed = any(end is not T.FAILURE for end in self.failed.values())
         counting = self._counting(halted=state is not W.RUNNING_EXECUTION)
@@ -71,7 +71,7 @@ class Ends:
         return (W.PAUSE, "it was paused") if state is W.READY_PAUSE else (W.STOP, STOPPED)
 
     def _counting(self, *, halted: bool) -> dict[TaskCode, TaskState]:
-        """The failures that no CONDITIONS handled, and that none may handle when a halted instance continues."""
+        """The failures that no CONDITIONS handled, and that none may handle when a halted run continues."""
         return {code: end for code, end in self.failed.items() if not self._is_handled(code, halted)}
 
     def _is_handled(self, code: TaskCode, halted: bool) -> bool:

@@ -1,6 +1,6 @@
-"""Which outputs each task of an instance sees: those of its ancestors, never of unrelated branches. Pure.
+"""Which outputs each task of a run sees: those of its ancestors, never of unrelated branches. Pure.
 
-By the name of a task it sees those of that one (`results.py`). By their own name:
+References by task name are in `results.py`. By their own names:
 
 A task sees the outputs of its ancestors; a nearer ancestor overrides its own ancestors. Between unrelated ancestors a
 value that is not empty wins, then the one that finished first. (Apache DolphinScheduler has one pool for the whole
@@ -15,13 +15,13 @@ from model.definitions.graph import Graph
 from model.ids import TaskCode
 
 Context = Mapping[str, frozenset[TaskCode]]
-"""Name -> the tasks that output it, except those with another such task after them. All of them and not only the
-winner: the winner here may be overridden further on, and then another one wins."""
+"""Name -> the tasks that output it, except those with another such task after them. It keeps more than the present
+winner, which may be overridden further on, so that another one wins."""
 _NOTHING: Context = {}
 
 
 class Contexts:
-    """The outputs of one workflow instance."""
+    """The outputs of one run."""
 
     __slots__ = ("_after", "_finished", "_graph", "_nearest", "_outputs")
 
@@ -33,15 +33,15 @@ class Contexts:
         self._nearest: dict[frozenset[TaskCode], frozenset[TaskCode]] = {}
 
     def gave(self, code: TaskCode, outputs: Mapping[str, str]) -> None:
-        """A task has succeeded with these outputs."""
+        """Record the outputs of a successful task."""
         if outputs:
             self._outputs[code] = outputs
             self._finished[code] = len(self._finished)
-            if code in self._after:  # a later task was asked for already: where tasks were left out, it need not wait
+            if code in self._after:  # a later task was computed already: with tasks left out, it need not wait
                 self._after.clear()
 
     def given_by(self, code: TaskCode) -> Mapping[str, str]:
-        """The outputs of one task; none if it has not succeeded."""
+        """The outputs of one task; empty if it has not succeeded."""
         return self._outputs.get(code, {})
 
     def seen_by(self, code: TaskCode) -> Mapping[str, str]:
@@ -60,8 +60,7 @@ class Contexts:
         return self._values(self._merged(leaves))
 
     def _compute(self, codes: Iterable[TaskCode]) -> None:
-        """Compute and cache what is seen after these tasks and all before them; with an explicit stack, not by
-        recursion."""
+        """Compute and cache what is visible after these tasks and all before them, without recursion."""
         pending = [code for code in codes if code not in self._after]
         while pending:
             code = pending[-1]
@@ -101,6 +100,6 @@ class Contexts:
         return {name: self._best(name, givers) for name, givers in context.items()}
 
     def _best(self, name: str, givers: Iterable[TaskCode]) -> str:
-        """Between unrelated tasks a value that is not empty wins, then the one that finished first."""
+        """Choose between unrelated tasks: a non-empty value wins, then the one that finished first."""
         best = min(givers, key=lambda code: (not self._outputs[code][name], self._finished[code]))
         return self._outputs[best][name]

@@ -1,4 +1,4 @@
-"""The value of `${name}` in each task of one instance, as its tasks end, by `model/parameters/precedence.py`. Pure."""
+"""The value of `${name}` in each task of one run, as its tasks end, by `model/parameters/precedence.py`. Pure."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _ITS_ID = f"${{{INSTANCE_ID}}}"
 
 
 class Seen(NamedTuple):
-    """The values that a task sees, as a JSON object, and the names of those that are JSON (`results.py`)."""
+    """The values that a task sees, as a JSON object, and the names of JSON values (`results.py`)."""
 
     text: str
     json: Collection[str] = ()
 
 
 class Parameters:
-    """The parameters of one workflow instance, as its tasks end.
+    """The parameters of one run, as its tasks end.
 
-    `said_of` says how a task came to have no results; None for one that succeeded.
+    `said_of` says why a task has no results; None for one that succeeded.
     """
 
     __slots__ = ("_base", "_builtins", "_instance", "_plan", "_said_of", "_startup", "contexts", "is_latest")
@@ -52,14 +52,14 @@ class Parameters:
         self._startup: frozenset[str] = frozenset()
         self._builtins: Mapping[str, str] | None = None
         self.is_latest: bool | None = None
-        """Whether the run is the latest of its schedule; None if no task asks."""
+        """Whether the run is the latest of its schedule; None if no task uses it."""
 
     def values(self, code: TaskCode) -> dict[str, str]:
-        """All that a task sees, except the built-in ones. Raises as `with_json` does."""
+        """Everything that a task sees, except built-in values. Raises as `with_json` does."""
         return self.with_json(code)[0]
 
     def with_json(self, code: TaskCode, *, local: bool = True) -> tuple[dict[str, str], Collection[str]]:
-        """The same, with the `local` ones or without, and the names of those that are JSON.
+        """The values, with or without the `local` ones, and the names of JSON values.
 
         Raises `Refused` if they grow too large, if the task needs an interval that its run does not have, or names a
         value that another task did not give.
@@ -76,11 +76,11 @@ class Parameters:
         if reader is None:
             return values, ()
         found = self._with_parts(reader, task, values)
-        # Those of a name of their own come last: it is theirs in the environment too.
+        # Parameters whose own name has this form come last, as in the environment.
         return {**found.values, **values}, found.json
 
     def local(self, task: PlannedTask, known: Mapping[str, str]) -> dict[str, str]:
-        """The local parameters of a task, made of `known` values and the built-in ones. Raises `Refused`."""
+        """The local parameters of a task, computed from `known` and the built-in values. Raises `Refused`."""
         at, calendar = self._instance.schedule_time or EPOCH, zone(self._instance.time_zone)
         return resolve(self._local(task), {**self.builtins(), **known}, at, calendar, self._instance.interval)
 
@@ -89,7 +89,7 @@ class Parameters:
         return {param.name: param.value for param in task.inputs if param.name not in self._startup}
 
     def _named(self, task: PlannedTask, flat: Mapping[str, str]) -> Reader:
-        """The values of other tasks that a task names. Raises `Refused` if one is not there."""
+        """The values of other tasks that a task names. Raises `Refused` if one is missing."""
         reader = Reader(self._plan, self.contexts.given_by, self._said_of)
         for each in task.references:
             if each.task is not None and each.name not in flat and each.of not in self._startup:
@@ -97,18 +97,18 @@ class Parameters:
         return reader
 
     def _with_parts(self, reader: Reader, task: PlannedTask, flat: Mapping[str, str]) -> Results:
-        """The same, and the parts of parameters that it names. Raises `Refused` for a task that is not before it."""
+        """Add the parts of parameters that it names. Raises `Refused` for a task that is not before it."""
         for each in task.references:
             if each.task is None and each.name not in flat and each.of not in self._startup:
                 reader.add_part(each, flat)
         return reader.found
 
     def as_text(self, code: TaskCode) -> str:
-        """All that a task sees, as a JSON object."""
+        """Everything that a task sees, as a JSON object."""
         return self.seen(code).text
 
     def seen(self, code: TaskCode) -> Seen:
-        """The same; if the task adds nothing, the instance's own text without parsing it."""
+        """As `with_json`, as text; if the task adds nothing, the run's own text, unparsed."""
         task = self._plan.tasks[code]
         adds = task.inputs or task.uses_builtins or task.references or _ITS_ID in self._instance.params
         if not adds and not self.contexts.seen_by(code):
@@ -120,17 +120,16 @@ class Parameters:
 
     @property
     def run(self) -> WorkflowInstanceId:
-        """The instance."""
         return self._instance.id
 
     @property
     def time(self) -> RunTime:
-        """The time that the instance is for."""
+        """The time that the run is for."""
         instance = self._instance
         return RunTime(instance.schedule_time or EPOCH, instance.time_zone, instance.interval)
 
     def builtins(self) -> Mapping[str, str]:
-        """The built-in parameters of the instance."""
+        """The built-in parameters of the run."""
         if self._builtins is None:
             self._builtins = builtins_of(self._plan, self._instance.id, self.time)
         if self.is_latest is None:
@@ -138,11 +137,11 @@ class Parameters:
         return {**self._builtins, IS_LATEST: json.dumps(self.is_latest)}
 
     def close(self, state: WorkflowState, failed: Sequence[str]) -> None:
-        """All but what cleans up is over: that sees as what the instance ends, and which tasks failed."""
+        """Show the cleanup tasks the state in which the run ends, and the failed tasks."""
         self._builtins = {**self.builtins(), **closing_parameters(state, failed)}
 
     def given_by(self, task: PlannedTask, outputs: str | None) -> Mapping[str, str]:
-        """What a task that printed these outputs passes on: its OUT parameters if it declares any, else all of them."""
+        """What a task with these outputs passes on: its OUT parameters if it declares any, else everything."""
         if task.outputs is None and not outputs:
             return {}
         given = parse_parameters(outputs, "its outputs") if outputs else {}
@@ -152,7 +151,7 @@ class Parameters:
         return {name: given.get(name, default) for name, default in task.outputs.items() if name in given or default}
 
     def at_the_end(self) -> str | None:
-        """What the instance passes to its parent workflow, as a JSON object; None if it declares nothing."""
+        """What the run passes to its parent workflow, as a JSON object; None if it declares nothing."""
         names = self._plan.spec.outputs
         if not names:
             return None

@@ -1,7 +1,7 @@
 """The plans in use: read once from the database and cached. A version never changes.
 
 Making the plan of ten thousand tasks takes a second of CPU, so no transaction waits for one. A transaction that needs a
-plan that is not cached is rolled back (`PlansMissing`), the plan is fetched, and the transaction starts again. A thread
+plan that is not cached is rolled back (`PlansMissing`), the plan is fetched, and the transaction is repeated. A thread
 makes the plan, beside the event loop.
 """
 
@@ -30,7 +30,7 @@ LARGE = 100_000
 
 
 def plan_key(instance: WorkflowInstance) -> PlanKey:
-    """The key of the version that the instance runs."""
+    """The key of the run's version."""
     return (instance.workflow_code, instance.workflow_version)
 
 
@@ -51,7 +51,7 @@ class Plans:
         self._plans: OrderedDict[PlanKey, Plan] = OrderedDict()
 
     def check_projects(self, heads: Mapping[WorkflowCode, Definition | Whereabouts], keys: Collection[PlanKey]) -> None:
-        """Forget those plans whose workflows were moved to another project since they were made."""
+        """Forget the plans of workflows that have moved to another project."""
         for key in keys:
             plan, head = self._plans.get(key), heads.get(key[0])
             if plan is not None and head is not None and plan.project != head.project:
@@ -71,7 +71,7 @@ class Plans:
         return found
 
     async def with_plans(self, database: Database, transaction: Callable[[Fetched], Awaitable[R]]) -> R:
-        """Run a transaction with the plans that it turns out to need."""
+        """Run a transaction, and repeat it with the plans that it turns out to need."""
         fetched: dict[PlanKey, Plan | Refused] = {}
         while True:
             try:

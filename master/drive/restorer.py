@@ -1,4 +1,4 @@
-"""Runnables made again from the rows of their runs: after a failover, a command, or a transaction that failed."""
+"""Restores runnables from the rows of their runs: after a failover, a command, or a failed transaction."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Restorer:
         instances: Sequence[WorkflowInstance],
         resumes: Mapping[WorkflowInstanceId, frozenset[TaskCode]] | None = None,
     ) -> None:
-        """Make runnables of own instances from their rows, and hold them. One that cannot run ends as FAILURE.
+        """Restore the runnables of own runs from their rows, and hold them. One that cannot run ends as FAILURE.
 
-        `resumes` are the tasks whose children go on instead of beginning again.
+        `resumes` are the tasks whose children continue instead of restarting.
         """
         if not instances:
             return
@@ -83,7 +83,7 @@ class Restorer:
         self._runs.hold(restored)
 
     async def restore_owned(self, work: Work, ids: Collection[WorkflowInstanceId]) -> None:
-        """Restore those of these runs that are our own by their rows; a failover that was not finished is reverted."""
+        """Restore the runs among these that are ours by their rows; an unfinished failover is reverted."""
         if not ids:
             return
         owned = await workflow_instances.read_owned(work.connection, list(ids), self._me.epoch)

@@ -1,7 +1,7 @@
 """The values of `${load.rows}` and `${files[0].name}` in one task: of other tasks, and parts of JSON values. Pure.
 
-The outputs of a task are those of its latest attempt, as the database has them: they come from there after a failover,
-a rerun or a restore, like those under their own names (`output_scope.py`).
+The outputs of a task are those of its latest attempt in the database: they are read after a failover, a rerun or a
+restore, like those under their own names (`output_scope.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from model.parameters.results import find, names_task_by_quotes, said_of, writte
 
 @dataclass
 class Results:
-    """What a task sees by such references. `json` names those that are JSON and no text."""
+    """What a task sees by such references. `json` names the JSON values."""
 
     values: dict[str, str] = field(default_factory=dict)
     json: set[str] = field(default_factory=set)
@@ -32,8 +32,8 @@ class Reader:
     """Reads the values that one task names.
 
     Args:
-        given_by: the outputs of a task; none if it has not succeeded.
-        said_of: how a task came to have no results; None if it succeeded.
+        given_by: the outputs of a task; empty if it has not succeeded.
+        said_of: why a task has no results; None if it succeeded.
     """
 
     def __init__(
@@ -57,9 +57,9 @@ class Reader:
         self._take(reference.name, found.text, is_json=is_json)
 
     def add_part(self, reference: ResultReference, values: Mapping[str, str]) -> None:
-        """Add a part of a parameter; none if that has no such part: then the text is no reference.
+        """Add a part of a parameter. If it does not exist, the text is no reference.
 
-        Raises `Refused` if it can only be meant for a task: no task before this one has that name.
+        Raises `Refused` if the text can only mean a task: no task before this one has that name.
         """
         found = find(values, reference.name)
         if found is None and names_task_by_quotes(reference.name):
@@ -73,7 +73,7 @@ class Reader:
             self.found.json.add(name)
 
     def _outputs(self, task: PlannedTask) -> Mapping[str, str]:
-        """Those of the task. One that gave none has the defaults of its OUT parameters."""
+        """The outputs of a task; the defaults of its OUT parameters if it gave none."""
         given = self._given_by(task.code)
         return given or {name: value for name, value in (task.outputs or {}).items() if value}
 

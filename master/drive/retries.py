@@ -11,8 +11,8 @@ from model.runs.states import TaskState
 
 
 def is_repeated(task: PlannedTask, state: TaskState, used: int, *, dry_run: bool) -> bool:
-    """Whether another attempt follows one with this end: after a loss, or after a failure with retries left, of which
-    so many are used; of a stream as its rule says."""
+    """Whether another attempt follows this end: after a loss, or after a failure with retries left beyond `used`; for a
+    stream as its rule says."""
     if task.stream is not None:
         return task.stream.starts_again(state) and not dry_run
     if state is TaskState.NEED_FAULT_TOLERANCE:
@@ -21,14 +21,14 @@ def is_repeated(task: PlannedTask, state: TaskState, used: int, *, dry_run: bool
 
 
 def used_before(task: PlannedTask, used: int, ran_s: float) -> int:
-    """The retries used once an attempt was ended or lost that ran for so long: a stream that ran for long has none."""
+    """The retries used before an attempt that ran for `ran_s` ended or was lost; a long run of a stream resets them."""
     return used if task.stream is None else task.stream.failures_before(used, ran_s)
 
 
 def repeated(
     task: PlannedTask, state: TaskState, used: int, ran_s: float, attempt: tuple[WorkflowInstanceId, TaskCode, int]
 ) -> tuple[int, float]:
-    """The retries used by now, and the minutes until the next attempt, which is `attempt`."""
+    """The retries used so far, and the minutes until the next attempt, which is `attempt`."""
     if state is TaskState.NEED_FAULT_TOLERANCE:
         return used_before(task, used, ran_s), 0
     if task.stream is None:

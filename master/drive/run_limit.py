@@ -45,7 +45,7 @@ class Room:
         return is_news
 
     def drop(self, id_: WorkflowInstanceId) -> None:
-        """The run is no longer driven."""
+        """Forget a run that is no longer driven."""
         self.waiting.discard(id_)
 
     def note(self, delays: Iterable[Delay], now_s: float) -> None:

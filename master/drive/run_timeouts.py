@@ -1,7 +1,7 @@
-"""How long runs may take: the timeout of their workflow, and the maximum in the master's settings.
+"""The timeouts of runs: that of their workflow, and the maximum in the master's settings.
 
-The row says since when a run runs, so its elapsed time survives its master. Here are only timers. When one fires, the
-database is asked for the elapsed time. The timers end with the run.
+The row says since when a run has been running, so its elapsed time survives its master. This module only has timers.
+When one fires, the database is asked for the elapsed time. The timers end with the run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MARGIN_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Seconds after which a warning is logged, and after which the run fails, and why; None = never."""
+    """The seconds until a warning and until the run fails, and why; None = never."""
 
     warn_s: float | None
     fail_s: float | None
@@ -44,7 +44,7 @@ class Limits:
         return cls(own_s if warns else None, fail_s, why)
 
     def next_after(self, ran_s: float) -> float | None:
-        """The first limit that is later than that."""
+        """The first limit later than `ran_s`."""
         return min((each for each in (self.warn_s, self.fail_s) if each is not None and each > ran_s), default=None)
 
 
@@ -55,11 +55,11 @@ class Lengths:
         self._wake = wake
         self._longest = longest
         self._timers: dict[WorkflowInstanceId, tuple[float, asyncio.TimerHandle]] = {}
-        """With when each is due by `boottime_s`."""
+        """The due time of each, by `boottime_s`, and its timer."""
         self._rung: set[WorkflowInstanceId] = set()
 
     def of(self, runnable: WorkflowRunnable) -> Limits:
-        """How long that run may take."""
+        """The limits of that run."""
         return Limits.of(runnable.plan.spec, self._longest)
 
     def watch(self, runnable: WorkflowRunnable) -> None:
@@ -84,7 +84,7 @@ class Lengths:
             known[1].cancel()
 
     def ring_late(self) -> None:
-        """Fire those that should have fired: a timer does not count the time that the machine sleeps."""
+        """Fire overdue timers: a timer does not count the time that the machine sleeps."""
         now_s = boottime_s()
         for id_ in [id_ for id_, (due_s, _) in self._timers.items() if due_s < now_s]:
             self._timers[id_][1].cancel()

@@ -1,11 +1,11 @@
-"""The state machine that drives one workflow instance. Pure.
+"""The state machine that drives one run. Pure.
 
 It has no clock, no database and no await: the same events give the same effects, so it can be replayed and simulated.
 The driver (`driver.py`) feeds it events and writes its effects. A repeated event has no effect: events are delivered
 again after a failover, and rows may already hold what a later event reports.
 
 `ready_tasks.py` decides which task may begin, `task_starter.py` how, `parameters.py` which parameters it sees;
-`children.py` handles children, `elements.py` elements. When all is over, `model/runs/closing.py` decides what
+`children.py` handles children, `elements.py` elements. When everything is over, `model/runs/closing.py` decides what
 cleans up.
 """
 
@@ -51,7 +51,7 @@ _SUCCEEDED = (T.SUCCESS, T.FORCED_SUCCESS)
 
 
 class WorkflowRunnable:
-    """One workflow instance in its owner's memory."""
+    """One run in its owner's memory."""
 
     __slots__ = (
         "_attempts",
@@ -89,19 +89,18 @@ class WorkflowRunnable:
         self._ending = False
         self._overtime: str | None = None
         self._closes = False
-        """Whether it is about to clean up, which is not written yet."""
+        """Whether its cleanup is about to begin, which is not written yet."""
         self._closing: Closing | None = None
-        """Set while it cleans up, and when it is about to."""
+        """Set during the cleanup, and when it is about to begin."""
         self._outputs: str | None = None
-        """What it gave to its parent before it cleaned up."""
+        """Its outputs for its parent, computed before the cleanup."""
 
     def tell_latest(self, *, is_latest: bool) -> None:
-        """Whether this run is the latest of its schedule, for the tasks that begin from now on."""
+        """Record whether this run is the latest of its schedule, for the tasks that begin from now on."""
         self._parameters.is_latest = is_latest
 
     def handle(self, event: Event) -> list[Effect]:
-        """Advance by one event; the effects are to be written together, in order. Raises `Refused` for a row that
-        cannot be read."""
+        """Advance by one event; write the effects together, in order. Raises `Refused` for an unreadable row."""
         if self.state.is_final or (self._closes and not isinstance(event, Closes)):
             return []
         resumed: Mapping[TaskCode, Sequence[ChildState]] = {}
@@ -150,7 +149,7 @@ class WorkflowRunnable:
 
     @property
     def cleans_up(self) -> bool:
-        """Whether all but its teardown and on_exit tasks is over."""
+        """Whether only its teardown and on_exit tasks are left."""
         return self._closing is not None
 
     def under_way(self) -> list[tuple[TaskCode, int]]:
@@ -159,29 +158,28 @@ class WorkflowRunnable:
 
     @property
     def only_waits(self) -> bool:
-        """Whether nothing of it is queued or runs on a worker: all that is in flight are children, DEPENDENT and WAIT
+        """Whether nothing of it is queued or runs on a worker: everything in flight is children, DEPENDENT and WAIT
         tasks, and delayed attempts."""
         return self._attempts.all_rest
 
     def ends_elements(self, code: TaskCode) -> bool:
-        """Whether the end of this attempt may be that of the last element of a task."""
+        """Whether the end of this attempt may end the last element of a task."""
         elements = self._children.get(task_of(code))
         return isinstance(elements, Elements) and elements.may_be_last
 
     def came_due(self, code: TaskCode, attempt: int) -> None:
-        """The delay of an attempt has passed: from now on a worker may run it."""
+        """Record that the delay of an attempt has passed: from now on a worker may run it."""
         task = self.plan.task(code)
         if self._attempts.is_last(code, attempt) and task.logic is None and not task.waits:
             self._attempts.wake(code)
 
     @property
     def _is_halted(self) -> bool:
-        """Whether nothing new may start."""
         return self._ending or self.state is not W.RUNNING_EXECUTION
 
     def _halt(self) -> list[Effect]:
         """Hold or kill the tasks. Repeated after a failover: the previous owner may have died halfway."""
-        # A later pause does not spare what a failure is to kill.
+        # A later pause does not spare the tasks that a failure kills.
         holds = self.state is W.READY_PAUSE and not self._ending
         halt = HoldTasks() if holds else KillTasks("its workflow was stopped")
         return [halt, *self._check_all_children()]
@@ -199,7 +197,7 @@ class WorkflowRunnable:
         valid = self._starter.without_elements(attempt for attempt in known if self._still_counts(attempt))
         self._begun |= {attempt.code for attempt in valid if attempt.code not in self.plan.closing}
         self._ready += self._progress.begin(self._begun)
-        self._ending = self.instance.ending_as is not None  # of its other tasks, none begins again
+        self._ending = self.instance.ending_as is not None  # none of its other tasks begins again
         closing = [attempt for attempt in valid if attempt.code in self.plan.closing]
         for attempt in sorted(valid, key=self._order):
             if attempt.code in self.plan.closing:
@@ -236,7 +234,7 @@ class WorkflowRunnable:
         return [effect for row in ended for effect in self._record(row.code, row.state, row.outputs)]
 
     def _restore_closing(self, attempts: Iterable[TaskAttempt], ending_as: WorkflowState) -> list[Effect]:
-        """Restore what cleans up, of an instance that does. By the rows of the others it is the same tasks."""
+        """Restore the cleanup of a run. The rows of the other tasks lead to the same cleanup tasks."""
         effects: list[Effect] = []
         own = closing_tasks(self.plan, self.instance.scope, self._attempts.has_begun)
         self._closing = Closing(self.plan, own, ending_as, self.instance.ending_reason)
@@ -252,7 +250,7 @@ class WorkflowRunnable:
         return effects
 
     def _begin_to_close(self, closing: Closing) -> None:
-        """From now on only what cleans up begins, and ends however the others ended."""
+        """Begin only cleanup tasks from now on, however the others ended."""
         self._outputs = self._parameters.at_the_end() if closing.state is W.SUCCESS else None
         failed = [self.plan.tasks[code].name for code in self._ends.failed]
         self._parameters.close(closing.state, failed)
@@ -262,14 +260,14 @@ class WorkflowRunnable:
         self._ready = closing.begin()
 
     def _still_counts(self, attempt: TaskAttempt) -> bool:
-        """Whether this attempt still counts. One that was held back begins again as soon as its workflow runs, if what
-        ended before it still asks for it."""
+        """Whether this attempt still counts. One that was held back begins again once its workflow runs, if the ends
+        before it still ask for it."""
         return attempt.valid and attempt.state is not T.PAUSE
 
     def _order(self, attempt: TaskAttempt) -> int:
-        """Sort key: the failure before what it killed, and a final failure before what makes others run, since with END
-        nothing may start after a failure, whatever the order of rows. Last what sees the outputs of others: tasks with
-        children, and tasks that run again."""
+        """Sort key: the failure before what it killed, and a final failure before ends that make others run, since with
+        END nothing may start after a failure, whatever the order of rows. Last, tasks that see the outputs of others:
+        tasks with children, and tasks that run again."""
         if not attempt.state.is_final:
             return 4
         if self._runs_again(attempt.code, attempt.state):
@@ -286,8 +284,7 @@ class WorkflowRunnable:
         ran_s: float = 0,
         is_suspect: bool = False,
     ) -> list[Effect]:
-        """Record that an attempt has ended; one of a stream ran for so many seconds. None follows one that is
-        suspect."""
+        """Record that an attempt has ended; one of a stream ran for `ran_s`. No attempt follows one that is suspect."""
         self._attempts.end(code)
         if is_element(code):
             return self._record_element(code, state, outputs, is_suspect=is_suspect)
@@ -343,13 +340,13 @@ class WorkflowRunnable:
         self._parameters.contexts.gave(code, self._parameters.given_by(self.plan.tasks[code], outputs))
 
     def _runs_again(self, code: TaskCode, state: TaskState) -> bool:
-        """Whether another attempt follows one with this end (`repeats.py`)."""
+        """Whether another attempt follows this end (`retries.py`)."""
         task, used = self.plan.task(code), self._attempts.retries[code]
         may = code not in self.plan.mapped and is_repeated(task, state, used, dry_run=self.instance.dry_run)
         return may and not self._ending and self.state is not W.READY_STOP
 
     def _is_stopped_between(self, code: TaskCode, state: TaskState) -> bool:
-        """Whether a stream ended by itself just before it was to be killed: it would go on, so it counts as killed."""
+        """Whether a stream ended by itself just before its kill: it would restart, so it counts as killed."""
         task = self.plan.tasks[code]
         may = task.stream is not None and is_repeated(task, state, 0, dry_run=self.instance.dry_run)
         return may and not self._ending and self.state is W.READY_STOP
@@ -385,7 +382,7 @@ class WorkflowRunnable:
         return effects
 
     def _check_children(self, code: TaskCode) -> list[Effect]:
-        """A task with children or elements ends when these have ended, or when they are paused and it is halted."""
+        """End a task with children or elements if these have ended, or are paused and it is halted."""
         children, begun = self._children[code], list[Effect]()
         if not self._is_halted and not children.is_over:
             begun += children.start_more()
@@ -441,7 +438,7 @@ class WorkflowRunnable:
         return [Finish(state, reason, self._parameters.at_the_end(), self._progress.is_whole(self._ends.failed))]
 
     def _finish_closing(self, closing: Closing, *, is_complete: bool) -> list[Effect]:
-        """What cleaned up is over too, or halted."""
+        """Finish the run once its cleanup is over or halted."""
         state, reason = closing.verdict(self.state, is_complete=is_complete)
         assert is_legal(self.state, state, closing.state, None), f"{self.state} cannot become {state}"
         self.state = state

@@ -1,4 +1,4 @@
-"""Ends of streams, with how long each ran: that decides how long it pauses."""
+"""Adds to ends of streams how long each ran, which decides how long it pauses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from model.runs.instances import AttemptEnd
 async def with_run_times(
     connection: AsyncConnection, events: Sequence[TaskEvent], runs: HeldRuns
 ) -> Sequence[TaskEvent]:
-    """The same events, of which ends of streams have their `ran_s`. Without any this costs no statement."""
+    """The same events, with `ran_s` for ends of streams. Without any, this costs no statement."""
     ends = [
         (event.run, event.what.code, event.what.attempt)
         for event in events

@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from master.drive.attempts import Attempts
+from master.drive.branch_choice import chosen_branch
 from master.drive.children import Children
 from master.drive.element_results import ElementResults
 from master.drive.element_values import ElementValues
 from master.drive.elements import Elements
 from master.drive.events import Effect
-from master.drive.logic import chosen_branch
 from master.drive.outcome import Ends
 from master.drive.parameters import Parameters, Seen
 from model.definitions.each import EACH
@@ -36,7 +36,7 @@ T = TaskState
 
 
 class Begun(NamedTuple):
-    """An attempt that begins, and its children or elements, with what is asked of them, if it has any."""
+    """An attempt that begins, and its children or elements with their requests, if any."""
 
     attempt: TaskAttempt
     children: Children | Elements | None = None
@@ -70,10 +70,10 @@ class TaskStarter:
         self._dry_run = dry_run
         self._elements: dict[TaskCode, ElementValues] = {}
         self._rows: dict[TaskCode, dict[int, TaskAttempt]] = {}
-        """Of tasks with elements: the last attempt of each element by its row, if it counts."""
+        """For tasks with elements: the last valid attempt of each element, by its row."""
 
     def begin(self, code: TaskCode, resumed: Sequence[ChildState]) -> Begun:
-        """Begin a task whose turn it is. It fails at once if its parameters do not suit its type.
+        """Begin a ready task. It fails at once if its parameters do not suit its type.
 
         `resumed` are children of its previous attempt, which continue under this one.
         """
@@ -126,7 +126,7 @@ class TaskStarter:
         )
 
     def _begin_elements(self, code: TaskCode) -> Begun:
-        """Begin a task with elements: those that its rows show as successful stay, if their values are the same."""
+        """Begin a task with elements: those that succeeded by their rows stay, if their values are the same."""
         values = ElementValues.of(self._plan.tasks[code], self._parameters)
         elements = self._elements_of(code, self._attempts.next(code), values)
         for index, row in self._rows.pop(code, {}).items():
@@ -137,7 +137,7 @@ class TaskStarter:
         return Begun(attempt, elements, elements.start_more())
 
     def without_elements(self, attempts: Iterable[TaskAttempt]) -> list[TaskAttempt]:
-        """These attempts without those of elements, which are kept for the moment when their tasks begin or go on."""
+        """Split off the attempts of elements, and keep them for the moment when their tasks begin or resume."""
         others = []
         for each in attempts:
             if is_element(each.code):
@@ -151,9 +151,9 @@ class TaskStarter:
         return Children.restored(self._plan, attempt, rows, self._parameters.time)
 
     def restored_elements(self, row: TaskAttempt) -> tuple[Elements, list[TaskAttempt]]:
-        """The elements of a task that is under way, and of those that have begun the last attempts. Raises `Refused`.
+        """The elements of a task in progress, and the last attempts of those that have begun. Raises `Refused`.
 
-        All of these count as under way, since the ends that they show have not been told.
+        All of these count as in progress, since the ends in their rows have not been handled.
         """
         values = ElementValues.restored(self._plan.tasks[row.code], self._parameters, row.values)
         elements, found = self._elements_of(row.code, row.attempt, values), []
@@ -201,12 +201,12 @@ class TaskStarter:
         return {**self._parameters.builtins(), **values}, {*names, *json_typed(self._plan.tasks[code].parameter_types)}
 
     def _has_succeeded(self, code: TaskCode) -> bool:
-        """Whether CONDITIONS count the task as succeeded. So does one that is out of scope and did not fail."""
+        """Whether CONDITIONS count the task as succeeded. A task out of scope that did not fail counts too."""
         return code in self._progress.done and code not in self._progress.skipped and code not in self._ends.failed
 
 
 def _value_in(row: TaskAttempt) -> str | None:
-    """The element in the row of an attempt; None if somebody has damaged that."""
+    """The element in the row of an attempt; None if somebody has damaged it."""
     try:
         return str(json.loads(row.values)[EACH])
     except (ValueError, TypeError, KeyError, RecursionError):

@@ -1,4 +1,4 @@
-"""The unit of work of a master: the runs that one transaction touches, and all that it writes for them.
+"""The unit of work of a master: the runs that one transaction touches, and everything that it writes for them.
 
 Every transaction in which a master changes runs goes through `Transactions.run`.
 """
@@ -30,13 +30,13 @@ from node.write_loop import blaming_the_data
 
 
 class Work:
-    """What happens in one transaction."""
+    """The work of one transaction."""
 
     def __init__(self, connection: FencedTransaction, plans: Fetched) -> None:
         self.connection = connection
         self.writes = Writes(plans)
         self.touched: set[WorkflowInstanceId] = set()
-        """The runs that are dropped from memory if the transaction fails: their runnables are ahead of their rows."""
+        """Runs to drop from memory if the transaction fails: their runnables are ahead of their rows."""
         self.suspects: Sequence[Any] = ()
         """What was taken out of a table: if the transaction fails, one of these alone may be why."""
 
@@ -45,7 +45,7 @@ class Work:
         self.touched.update(ids)
 
     async def flush(self, me: Me, runs: HeldRuns, *, announces: bool) -> None:
-        """Write all of it; with `announces`, notify those who wait for what ended. Raises `OwnershipLost`."""
+        """Write everything; with `announces`, notify waiting tasks of ends. Raises `OwnershipLost`."""
         while ended := await self.writes.flush(self.connection, me.epoch):
             await tell_latest(self.connection, (runnable for runnable, _ in ended))
             for runnable, event in ended:
@@ -91,7 +91,7 @@ class Transactions:
     ) -> None:
         self.open = OpenTransactions()
         self.on_ended: Callable[[Iterable[WorkflowInstanceId]], None] = lambda _ids: None
-        """Called with the runs that have ended, when that is committed."""
+        """Called with the ended runs after the commit."""
         self.announces_ends = False
         """Whether ends are announced, since DEPENDENT tasks wait for some."""
         self._life = life
@@ -103,14 +103,13 @@ class Transactions:
         self._poll = poll
 
     async def run(self, of: type[W], body: Callable[[W], Awaitable[R]]) -> R:
-        """Run `body` in one fenced transaction (`Life.writing`), and write what it has collected in its work, of type
-        `of`.
+        """Run `body` in one fenced transaction (`Life.writing`), and write what it collected in its work, of type `of`.
 
-        If a plan or a large value is missing, the transaction is rolled back, and begins again when that has been read.
-        If it fails, the runs that it touched are dropped from memory.
+        If a plan or a large value is missing, the transaction is rolled back, and repeated when that has been read. If
+        it fails, the runs that it touched are dropped from memory.
 
-        Raises what `Life.writing` raises, and `BadData` for an unexpected error too. `BadData` and `LockTaken` have the
-        `suspects` of the work.
+        Raises what `Life.writing` raises, and `BadData` for an unexpected error too. `BadData` and `LockTaken` carry
+        the `suspects` of the work.
         """
         with self.open.counted() as dropped:
             return await self._plans.with_plans(

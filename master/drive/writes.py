@@ -45,33 +45,33 @@ from model.runs.states import TaskState, WorkflowState
 from model.streams.streams import ATTEMPTS_KEPT
 
 SIZE_MAX = 128_000_000
-"""About the characters of what one transaction writes for several runs. A batch grows while runs are small, and may
-then meet large ones: 500 runs of 10,000 tasks would not fit into memory, nor into a statement."""
+"""The approximate limit, in characters, of what one transaction writes for several runs. A batch grows while runs are
+small, and may then meet large ones: 500 runs of 10,000 tasks fit neither into memory nor into a statement."""
 ROWS_AT_ONCE = 1_000
-"""So many tasks make a statement: to put more into its form would hold up the event loop for too long."""
+"""How many tasks a statement has at most: encoding more would hold up the event loop for too long."""
 ROW_SIZE = 500
-"""What a row counts beside its texts."""
+"""The size of a row besides its texts."""
 
 
 class Writes:
-    """What one transaction has to write: collected with `add`, written by `flush` and `finish`."""
+    """What one transaction must write: collected with `add`, written by `flush` and `finish`."""
 
     def __init__(self, plans: Fetched | None = None) -> None:
         self.plans: Fetched = plans or {}
         """What was fetched for this transaction."""
         self.ends: list[InstanceEnd] = []
         self.touched: set[WorkflowInstanceId] = set()
-        """The runs that got an event, whether there was anything to write or not."""
+        """The runs that got an event, even without anything to write."""
         self.delays: list[Delay] = []
-        """The attempts that are queued later, when their time has come."""
+        """Attempts that are queued later, when their time has come."""
         self.dependents: set[WorkflowInstanceId] = set()
-        """Runs of which DEPENDENT tasks may begin to wait."""
+        """Runs whose DEPENDENT tasks may begin to wait."""
         self.succeeded: list[tuple[WorkflowInstance, str]] = []
-        """The tasks that succeeded, by their names."""
+        """The tasks that succeeded, by name."""
         self.progressed: set[WorkflowInstanceId] = set()
         """Failed-over runs whose count of lost owners is reset."""
         self.known = 0
-        """How many tasks were over at once, so that there are events of them. Known after `flush`."""
+        """How many tasks were over at once, so that they have events. Known after `flush`."""
         self._asking: list[tuple[WorkflowInstanceId, TaskCode, int]] = []
         """The attempts that begin to wait for a person."""
         self._updates: list[DatasetUpdate] = []
@@ -89,10 +89,10 @@ class Writes:
         self._size = 0
 
     def add(self, runnable: WorkflowRunnable, effects: Iterable[Effect]) -> None:
-        """Take in the effects of one runnable.
+        """Collect the effects of one runnable.
 
-        Raises `BadData` when that becomes too much for one transaction: the batch must be done in smaller parts. One
-        run alone never is; it has at most `TASKS_MAX` tasks.
+        Raises `BadData` if they are too much for one transaction: the batch must be split. A single run never is; it
+        has at most `TASKS_MAX` tasks.
         """
         id_ = runnable.instance.id
         self.touched.add(id_)
@@ -132,14 +132,14 @@ class Writes:
                     self.ends.append(InstanceEnd(id_, end, reason, outputs, is_whole))
 
     def note_success(self, runnable: WorkflowRunnable, attempt: TaskAttempt | AttemptEnd) -> None:
-        """An attempt of it succeeded; nothing for one that its definition does not know."""
+        """Record a successful attempt; ignored if the definition does not know its task."""
         if task := runnable.plan.tasks.get(attempt.code):
             self.succeeded.append((runnable.instance, task.name))
             if task.updates:
                 self.note_updates(runnable, attempt)
 
     def note_updates(self, runnable: WorkflowRunnable, attempt: TaskAttempt | AttemptEnd) -> None:
-        """The same, of one that others may have been told of before."""
+        """Record its dataset updates, which may have been announced before."""
         task = runnable.plan.tasks.get(attempt.code)
         if task is not None and task.updates and not runnable.instance.dry_run:
             self._updates.append(DatasetUpdate(runnable.instance.id, attempt.code, attempt.attempt, task.updates))
@@ -150,7 +150,7 @@ class Writes:
             raise BadData(f"{len(self.touched)} runs at once would have more to write than {SIZE_MAX} characters")
 
     def fail(self, id_: WorkflowInstanceId, reason: str) -> None:
-        """End an instance that cannot be driven as FAILURE, and with it whatever of it is queued or runs."""
+        """End a run that cannot be driven as FAILURE, including everything of it that is queued or runs."""
         self._halts[id_] = (TaskState.KILL, "its workflow cannot be driven")
         self._halting[id_] = None
         self._entered.pop(id_, None)
@@ -165,7 +165,7 @@ class Writes:
     async def flush(
         self, connection: FencedTransaction, master: Epoch
     ) -> list[tuple[WorkflowRunnable, AttemptEnd | Closes]]:
-        """Write the tasks. Returns the attempts that this has ended, and `Closes` for runs that clean up now: feed
+        """Write the tasks. Returns the attempts that this has ended, and `Closes` for runs that now clean up: feed
         these to their runnables, and flush again, until there are none. Raises `OwnershipLost`."""
         if self._entered:
             entered, self._entered = self._entered, {}
@@ -196,14 +196,14 @@ class Writes:
     async def _close(
         self, connection: FencedTransaction, master: Epoch
     ) -> list[tuple[WorkflowRunnable, AttemptEnd | Closes]]:
-        """Write that runs clean up. A halt that was requested before that is over: it must not halt this."""
+        """Write that runs clean up. This cancels earlier requests to halt, which must not halt the cleanup."""
         closes, self._closes = self._closes, {}
         await workflow_instances.close(connection, [end for _, end in closes.values()], master)
         await task_events.delete_of(connection, list(closes))
         return [(runnable, Closes()) for runnable, _ in closes.values()]
 
     async def _delete_old(self, connection: FencedTransaction, tasks: list[NewTask], master: Epoch) -> None:
-        """A stream may be started again for ever: delete its attempts that are too old to be kept."""
+        """Delete the oldest attempts of streams, which may restart forever."""
         old = [
             (task.workflow_instance_id, task.attempt.code, task.attempt.attempt - ATTEMPTS_KEPT)
             for task in tasks
@@ -213,7 +213,7 @@ class Writes:
             await stream_ends.delete_old(connection, old, master)
 
     async def finish(self, connection: FencedTransaction, master: Epoch) -> None:
-        """Write the rest, and wake whom it concerns; once, last in the transaction. Raises `OwnershipLost`."""
+        """Write the rest, and notify; once, last in the transaction. Raises `OwnershipLost`."""
         if self._asking:
             asking = await approvals.begun(connection, self._asking)
             await alerts.insert(connection, [each.alert() for each in asking])
@@ -235,7 +235,7 @@ class Writes:
     async def _halt(
         self, connection: FencedTransaction, halts: dict[WorkflowInstanceId, tuple[TaskState, str]], master: Epoch
     ) -> list[tuple[WorkflowRunnable, AttemptEnd | Closes]]:
-        """End what waits, and ask workers to end what runs. Returns what has ended of those runs that can be driven."""
+        """End what waits, and ask workers to end what runs. Returns the ended attempts of runs that can be driven."""
         undriven = {id_ for id_ in halts if self._halting[id_] is None}
         ended: list[tuple[WorkflowRunnable, AttemptEnd | Closes]] = [
             (runnable, end)
@@ -294,14 +294,14 @@ def _stream_of(task: PlannedTask) -> str | None:
 
 
 def _cache_key(runnable: WorkflowRunnable, task: PlannedTask, values: str) -> str:
-    """All that the outputs of a task depend on: the version of its definition and its parameters."""
+    """Everything that a task's outputs depend on: the version of its definition and its parameters."""
     plan = runnable.plan
     known = json.dumps([plan.workflow_code, plan.version, task.code, task.params, json.loads(values)], sort_keys=True)
     return hashlib.sha256(known.encode()).hexdigest()
 
 
 def _new_child(runnable: WorkflowRunnable, effect: StartChild) -> NewChild:
-    """What the start of this instance asked for holds below it too; what its definition says does not."""
+    """The start of a child. Options of this run's start apply to it too; those of its definition do not."""
     task, instance, spec = runnable.plan.tasks[effect.code], runnable.instance, runnable.plan.spec
     asked_group = None if instance.worker_group == spec.worker_group else instance.worker_group
     asked_environment = None if instance.environment == spec.environment else instance.environment

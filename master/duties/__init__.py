@@ -1,1 +1,1 @@
-"""Duties: what one master does once in a while for the whole cluster."""
+"""Duties: periodic work of one master for the whole cluster."""

@@ -1,7 +1,7 @@
-"""The duty `alert_rules`: applies the rules of alerts, and writes the alerts of what no transaction ends.
+"""The duty `alert_rules`: applies the rules of alerts, and writes the alerts that no other transaction writes.
 
-Ends of runs and refused commands are taken in the step that writes what follows from them. What depends on the time is
-read from the rows, and its alert has a key, so that it is written once.
+A step consumes ends of runs and refused commands, and writes what follows. Rules that depend on the time read the rows,
+and their alerts have keys, so that each is written once.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from model.runs.states import WorkflowState
 
 BATCH = 500
 COMMANDS_AT_ONCE = 10_000
-"""So many refused commands become one alert for each workflow at most."""
+"""The most refused commands handled in one step; they become one alert for each workflow at most."""
 LATE_BY = timedelta(seconds=10)
-"""So long after its deadline a rule is checked: the transaction of an end in time has committed by then."""
+"""How long after its deadline a rule is checked: the transaction of an end in time has committed by then."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Applied:
-    """A rule that works. `code` is that of its workflow, None = it is about any of its project."""
+    """A valid rule. `code` is that of its workflow, None = any of its project."""
 
     stored: StoredRule
     rule: Rule
@@ -42,7 +42,7 @@ class _Applied:
 
 
 async def apply_rules(connection: FencedTransaction, progress: Mapping[str, Any]) -> Step:
-    """Write what has happened since the last step."""
+    """Write alerts for what has happened since the last step."""
     pending = await alerts.pending(connection)
     applied = await _read_rules(connection) if pending.rules else []
     ends = await rules.consume_ends(connection, BATCH) if pending.ends else []
@@ -65,7 +65,7 @@ def _counted(progress: Mapping[str, Any]) -> int:
 
 
 async def _read_rules(connection: FencedTransaction) -> list[_Applied]:
-    """The rules that work; of the others it is recorded why they do not."""
+    """The valid rules; records why the others are not."""
     stored = await rules.enabled(connection)
     problems: dict[int, str] = {}
     parsed: dict[int, Rule] = {}
@@ -108,7 +108,7 @@ async def _at_ends(
         (each, end)
         for end in ends
         if end.project is not None and end.state in (WorkflowState.SUCCESS, WorkflowState.FAILURE)
-        # A run below another counts where its workflow is named: its project hears of the one above it.
+        # A child run only counts for rules that name its workflow: its project is alerted of the run above.
         for each in (*of_workflow[end.workflow_code], *([] if end.is_child else of_project[end.project]))
     ]
     if not pairs:

@@ -1,4 +1,4 @@
-"""Does the duties whose turn is this master's, and those of others that are overdue (docs/internals/duties.md).
+"""Does this master's duties, and overdue ones of others (docs/internals/duties.md).
 
 The rows say what is due; this loop sleeps until something is, and polls rarely besides, so that a row changed by plain
 SQL or a changed clock costs only a delay. Each step is one fenced transaction, with its record.
@@ -35,15 +35,15 @@ from registry.clock import boottime_s
 log = structlog.get_logger()
 
 POLL_EVERY_S = 10.0
-"""How often the rows are read though nothing is due."""
+"""How often the rows are read without a due duty."""
 LOCKED_PAUSE_S = 0.5
-"""Until the next try, if what is due is locked: another master does a step of it, or hangs in one."""
+"""The pause if what is due is locked: another master does a step of it, or hangs in one."""
 
 
 class _Done(NamedTuple):
-    """A step that was done: how many of this duty's period with it, and seconds until the next one may be done.
+    """A finished step: how many of this duty's period with it, and seconds until the next one.
 
-    `pause_share`: how many times longer than it the pause after it is.
+    `pause_share`: the pause in multiples of the step's duration.
     """
 
     steps: int
@@ -75,7 +75,7 @@ class Duties:
             await asyncio.sleep(pause_s)
 
     async def _round(self) -> float:
-        """Do what is due, a step at a time; returns seconds until something may be."""
+        """Do what is due, a step at a time; returns seconds until more may be."""
         following = await self._read_next()
         due, reads_again_s = following.due, boottime_s() + POLL_EVERY_S
         wakes_s = reads_again_s if following.in_s is None else boottime_s() + following.in_s
@@ -104,7 +104,7 @@ class Duties:
         return following
 
     async def _step(self) -> _Done | None:
-        """Do one step of what is due; None if others are at all of it."""
+        """Do one step of what is due; None if others do all of it."""
         taken: TakenDuty | None = None
         try:
             with blaming_the_data():

@@ -1,10 +1,10 @@
-"""The duty `retention`: deletes what has ended longer ago than its project keeps it, a small part in each step."""
+"""The duty `retention`: deletes what has exceeded its project's retention, a small part in each step."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from dao.definitions import references
 from dao.postgres.database import FencedTransaction
@@ -18,12 +18,17 @@ from model.runs.retention_pace import ATTEMPTS_FIRST, ATTEMPTS_MAX, ATTEMPTS_MIN
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a round has come: which part, after which id, and what was deleted so far.
+    """The progress of a round: the current part, the last id, and the deleted rows so far.
 
     `attempts_max`: how many attempts the next step deletes. Runs up to `alone_to` are deleted one by one, since one of
     them cannot be deleted; `stuck` were quarantined until the next round, the first because of `why`. `left_after`: up
-    to which deleted run all attempts were deleted, as far as possible.
+    to this deleted run, all attempts were deleted, as far as possible.
     """
+
+    _NUMBERS: ClassVar = (
+        *("after", "runs", "attempts", "commands", "audit"),
+        *("attempts_max", "alone_to", "stuck", "left_after"),
+    )
 
     part: Part
     after: int
@@ -43,27 +48,20 @@ class Progress:
     def read(cls, given: Mapping[str, Any]) -> Progress | None:
         """The progress as an earlier step wrote it; None at the beginning, or if somebody else wrote it."""
         try:
-            after, runs, attempts, commands, audit = (
-                int(given[name]) for name in ("after", "runs", "attempts", "commands", "audit")
-            )
-            named, waited = ([int(each) for each in given[name]] for name in ("named", "waited"))
-            attempts_max = int(given.get("attempts_max", ATTEMPTS_FIRST))  # a master of a version before wrote none
-            if not ATTEMPTS_MIN <= attempts_max <= ATTEMPTS_MAX:
+            numbers: dict[str, Any] = {name: int(given[name]) for name in cls._NUMBERS}
+            if not ATTEMPTS_MIN <= numbers["attempts_max"] <= ATTEMPTS_MAX:
                 return None
-            alone_to, stuck, left_after = (int(given.get(name, 0)) for name in ("alone_to", "stuck", "left_after"))
-            counts = runs, attempts, commands, audit
-            stands = alone_to, stuck, str(given.get("why", ""))[:500], left_after
-            return cls(Part(given["part"]), after, *counts, named, waited, attempts_max, *stands)
+            lists: dict[str, Any] = {name: [int(each) for each in given[name]] for name in ("named", "waited")}
+            return cls(part=Part(given["part"]), why=str(given["why"])[:500], **numbers, **lists)
         except (KeyError, TypeError, ValueError, OverflowError):
             return None
 
     def written(self) -> dict[str, Any]:
-        """As JSON."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     @property
     def result(self) -> str:
-        """What was deleted, in words."""
+        """Describe what was deleted."""
         done = (
             f"deleted {self.runs} runs with {self.attempts} attempts, {self.commands} other commands and "
             f"{self.audit} audit rows"
@@ -71,12 +69,12 @@ class Progress:
         return done if not self.stuck else f"{done}; {self.stuck} runs could not be deleted: {self.why}"
 
     def quarantined(self, run: int, why: str | None) -> Progress:
-        """A run that cannot be deleted is left until the next round."""
+        """Quarantine a run that cannot be deleted until the next round."""
         return replace(self, stuck=self.stuck + 1, why=self.why or f"run {run}: {why}"[:500])
 
 
 async def delete_old(connection: FencedTransaction, kept_days: int, given: Mapping[str, Any]) -> Step:
-    """One step: of runs, then of commands, then of the audit. `kept_days`: of projects that say nothing."""
+    """Do one step: runs first, then commands, then the audit. `kept_days`: for projects without a setting."""
     progress = Progress.read(given) or await _beginning(connection)
     pause_share = duties.PAUSE_SHARE
     match progress.part:
@@ -85,7 +83,7 @@ async def delete_old(connection: FencedTransaction, kept_days: int, given: Mappi
             progress, is_over = await _delete_runs(connection, kept_days, progress)
             after = progress.after
             if progress.attempts > before.attempts or progress.runs > before.runs:
-                pause_share = PAUSE_SHARE  # one that walks past runs that stay writes nothing
+                pause_share = PAUSE_SHARE  # a step that only skips runs writes nothing
         case Part.COMMANDS:
             commands = await old_commands.delete(connection, progress.after, kept_days)
             after, is_over = commands.after, commands.is_over
@@ -103,7 +101,7 @@ async def delete_old(connection: FencedTransaction, kept_days: int, given: Mappi
 
 
 async def _delete_runs(connection: FencedTransaction, kept_days: int, progress: Progress) -> tuple[Progress, bool]:
-    """First what is left of large runs, then the next runs; returns whether that was all."""
+    """Delete the rest of large runs, then the next runs; returns whether that was all."""
     left = await old_runs.left_over(connection, progress.left_after)
     if left is not None:
         gone = await old_runs.delete_left(connection, left)

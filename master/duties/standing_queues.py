@@ -1,4 +1,4 @@
-"""What is wrong and lasts: worker groups without workers, queues and pools that stand. A part of a duty."""
+"""Lasting problems: worker groups without workers, queues and pools that stand. A part of a duty."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from dao.postgres.database import FencedTransaction
 from model.alerts.alerts import AlertKind, NewAlert, Severity
 
 STANDS_AFTER = timedelta(minutes=10)
-"""A queue or pool stands if a task has waited for so long, and nothing has begun for so long."""
+"""A queue or pool stands if a task has waited this long, and nothing has begun meanwhile."""
 LASTS = timedelta(seconds=30)
 """A group without workers is reported after this: a worker that restarts is soon back."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """How it is reported that a condition is there, and that it is over."""
+    """The reports of a condition that begins or ends."""
 
     stands: str
     over: str
@@ -44,7 +44,7 @@ _WORDS = {
 
 
 async def check(connection: FencedTransaction, groups_without_workers: Sequence[GroupQueue]) -> list[str]:
-    """Compare what there is with what was reported, and write alerts of what is new and what is over.
+    """Compare the conditions with those reported, and write alerts of new and ended ones.
 
     Returns the queues and pools that stand.
     """

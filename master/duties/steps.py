@@ -38,8 +38,8 @@ class Context:
 
     Args:
         failed_over_after: the time within which living nodes have done each failover.
-        kept_days: for how long ended runs are kept where their project says nothing; 0 = forever.
-        living: the nodes that live, as this master's last beat read them.
+        kept_days: how long ended runs are kept in projects without a setting; 0 = forever.
+        living: the living nodes, by this master's last beat.
     """
 
     failed_over_after: timedelta
@@ -70,7 +70,7 @@ def counted(progress: Mapping[str, Any], name: str) -> int:
 
 
 async def check_left_work(connection: FencedTransaction, context: Context, _progress: Mapping[str, Any]) -> Step:
-    """Whether the failover of any run or task is overdue: masters do it by themselves within seconds."""
+    """Check for overdue failovers of runs or tasks: masters normally do them within seconds."""
     values = {"failed_over_after": context.failed_over_after}
     finds = [await table_checks.find(connection, check, values) for check in table_checks.OF_LOST_NODES]
     count = sum(each.count for each in finds)
@@ -80,7 +80,7 @@ async def check_left_work(connection: FencedTransaction, context: Context, _prog
 
 
 async def check_worker_groups(connection: FencedTransaction, context: Context, _progress: Mapping[str, Any]) -> Step:
-    """Whether tasks wait for a group that has no living worker, or for a queue or pool that stands."""
+    """Check for tasks that wait for a group without a living worker, or for a queue or pool that stands."""
     without = await _groups_without_workers(connection, context)
     stands = await standing_queues.check(connection, without)
     if not without and not stands:
@@ -92,7 +92,7 @@ async def check_worker_groups(connection: FencedTransaction, context: Context, _
 
 
 async def _groups_without_workers(connection: FencedTransaction, context: Context) -> list[GroupQueue]:
-    """Worker groups for which tasks wait and that no living worker serves, by name."""
+    """Worker groups with waiting tasks that no living worker serves, by name."""
     workers = [node.heartbeat for node in context.living() if node.kind is NodeKind.WORKER]
     served = {group for heartbeat in workers if heartbeat is not None for group in heartbeat.groups}
     queues = await queue_listings.queue_by_group(connection)
@@ -135,12 +135,12 @@ def _advice(table: TableState) -> str:
 
 
 async def delete_what_is_over(connection: FencedTransaction, context: Context, progress: Mapping[str, Any]) -> Step:
-    """Delete what has ended longer ago than it is kept."""
+    """Delete what has exceeded its retention."""
     return await retention.delete_old(connection, context.kept_days, progress)
 
 
 async def keep_up_pools(connection: FencedTransaction, _context: Context, progress: Mapping[str, Any]) -> Step:
-    """Free the resources that nobody uses, and set the lines of pools right: only after rows were changed by hand."""
+    """Free the resources that nobody uses, and repair the lines of pools: needed only after changes by hand."""
     total = {name: counted(progress, name) for name in ("freed", "left", "joined", "lines")}
     if not total["lines"]:  # in a separate step: lines may be so long that reading them fails
         freed = await pool_leases.free_left(connection, BATCH)
@@ -186,4 +186,4 @@ STEPS: Mapping[DutyName, DoStep] = {
     DutyName.SLOT_HISTORY: deleting(slot_changes.delete_old, SLOT_CHANGES_KEPT, "old changes of slots"),
     DutyName.DUTY_HISTORY: deleting(duties.delete_old, HISTORY_KEPT, "old rows of duties"),
 }
-"""Of each duty what it does."""
+"""Duty -> its step."""

@@ -1,1 +1,1 @@
-"""What a master knows of the other nodes: its slot, who has failed, and the failover of their runs and tasks."""
+"""What a master knows of the other nodes: its slot, which have failed, and the failover of their runs and tasks."""

@@ -1,7 +1,7 @@
-"""Masters that seemed dead when this one joined: until it is known whether they are, this one takes no commands.
+"""Masters that seemed dead when this one joined: until they are settled, this one takes no commands.
 
-It may be the replacement of a master that died of its commands, and these are not marked as suspect before that one is
-fenced. A mistake here costs a wait at the start, no more.
+It may replace a master that died of its commands, which are not marked as suspect before that one is fenced. A mistake
+here only costs a wait at the start.
 """
 
 from __future__ import annotations
@@ -28,20 +28,19 @@ class Doubts:
         self._beats: dict[Epoch, int] = {}
 
     def begin(self, living: Iterable[NodeRow]) -> None:
-        """Note which of the masters seem dead."""
+        """Note which masters seem dead."""
         masters = (node for node in living if node.kind is NodeKind.MASTER)
         self._beats = {node.epoch: node.beat_no for node in masters if self._seems_gone(node) or is_gone(node.process)}
         self._end_if_none_is_left()
 
     def resolve(self, living: Iterable[NodeRow]) -> None:
-        """Check which of them have beaten since, or live no more."""
+        """Remove those that have beaten since, or live no more."""
         if not self.over.is_set():
             beats = {node.epoch: node.beat_no for node in living}
             self._beats = {epoch: beat for epoch, beat in self._beats.items() if beats.get(epoch) == beat}
             self._end_if_none_is_left()
 
     def was_fenced(self, epoch: Epoch) -> None:
-        """One of the nodes was fenced."""
         self._beats.pop(epoch, None)
 
     def _seems_gone(self, node: NodeRow) -> bool:

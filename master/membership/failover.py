@@ -1,4 +1,4 @@
-"""Failover of the runs of nodes that have ended, and their tasks marked as lost.
+"""Failover of the runs of ended nodes; their tasks are marked as lost.
 
 In sets, each kind in a separate transaction, so that a failure of one kind does not stop the other. What cannot be
 failed over is quarantined (`master/claim/row_sets.py`).
@@ -28,7 +28,7 @@ Id = TypeVar("Id", bound=int)
 
 
 class Leftovers:
-    """Fails over what ended nodes left, as one master. Many may do it at once."""
+    """Fails over what ended nodes left. Many masters may do it at once."""
 
     def __init__(self, life: Life) -> None:
         self._life = life

@@ -1,12 +1,12 @@
-"""Failure detection: which nodes are to be fenced, given what was observed and when. Pure.
+"""Failure detection: which nodes must be fenced, given what was observed and when. Pure.
 
 Death is observed, not computed from timestamps: a node is suspected when its beat number stands still in *our* reads by
 *our* clock. Times of two machines are never compared, and whatever keeps us from reading (a database outage, a pause of
-our own) starts the observation again instead of killing healthy nodes. A wrong verdict on a master wastes work and
-breaks nothing, since it is fenced; one on a worker kills tasks, so for a worker both channels must be silent.
+our own) restarts the observation instead of killing healthy nodes. A wrong verdict on a master wastes work and breaks
+nothing, since it is fenced; one on a worker kills tasks, so for a worker both channels must be silent.
 
-How long a node may be silent is announced by the node with its beats, and the node obeys it: this master may have been
-started with other settings. This master's own limits apply only to a node that announces none.
+A node announces with its beats how long it may be silent, and obeys it: this master may have other settings. This
+master's own limits apply only to a node that announces none.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Verdict:
 @dataclass(slots=True)
 class _Seen:
     """`died_unseen`: it was already gone at our first read, or at the first read after an interruption. `gone_at` is
-    the beat at which it was first seen gone, `gone_since_s` is when that was."""
+    the beat at which it was first seen gone, `gone_since_s` the time."""
 
     beat_no: int
     since_s: float
@@ -64,7 +64,7 @@ class FailureDetector:
         """Process one read, answered at `now_s` of a monotonic clock; returns the suspects, to be checked in the
         registry.
 
-        It is the time of the answer, not of the query: a beat in it may have been sent just before.
+        `now_s` is the time of the answer, not of the query: a beat in it may have been sent just before.
         """
         beat_s = self._timing.heartbeat_every.total_seconds()
         if self._last_observed_s is not None and now_s - self._last_observed_s > 2.5 * beat_s:
@@ -108,9 +108,9 @@ class FailureDetector:
         return f"its beat stood still for {still_s:.0f} s" if still_s >= limit_s else None
 
     def _may_be_reported_for(self, suspect: Sight, still_s: float) -> bool:
-        """Whether another process may still report for it. A worker that died while nobody could observe it, since the
-        database was away, may have left results on its disk: its successor gets as long to report them as the registry
-        would take to expire it."""
+        """Whether another process may still report for it. A worker that died unobserved, while the database was away,
+        may have left results on its disk: its successor gets as long to report them as the registry would take to
+        expire it."""
         died_unseen = suspect.kind is NodeKind.WORKER and self._seen[suspect.epoch].died_unseen
         return died_unseen and still_s < self._silence(suspect).session_s
 
@@ -119,7 +119,7 @@ class FailureDetector:
         return suspect.kind is NodeKind.WORKER and now_s - self._seen[suspect.epoch].gone_since_s < TASKS_END_S
 
     def _belies(self, sight: Sight, now_s: float) -> bool:
-        """Whether it still beats though it was seen gone. A single beat may have been in flight when it died."""
+        """Whether it still beats although it was seen gone. A single beat may have been in flight when it died."""
         return sight.beat_no != self._seen[sight.epoch].gone_at and not self._is_still(sight, now_s)
 
     def _is_still(self, sight: Sight, now_s: float) -> bool:

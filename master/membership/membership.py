@@ -1,4 +1,4 @@
-"""What this master knows of the other nodes: its slot, who has failed, and what is to be failed over.
+"""What this master knows of the other nodes: its slot, which have failed, and what must be failed over.
 
 It reads the registry on its change events and on a timer (a watch may fail silently), and the beats with its own beat.
 All of these are hints: each decision is made again, safely, in the database.
@@ -48,8 +48,8 @@ ANNOUNCE_EVERY_S = 10.0
 class Membership:
     """Beats, computes slots, detects failures and fences.
 
-    `slot` is this master's share now, None = none; `poll` is set when it changed. `active` returns how many workflow
-    instances count against the run limit now.
+    `slot` is this master's share now, None = none; `poll` is set when it changes. `active` returns how many runs count
+    against the run limit now.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Membership:
         metrics.slots.set(0)
         self.doubts = Doubts(life.timing)
         self.left = asyncio.Event()
-        """Set when the life of a node has ended: its runs and tasks are to be failed over."""
+        """Set when the life of a node has ended: its runs and tasks must be failed over."""
         self._life = life
         self._registry = registry
         self._timing = life.timing
@@ -76,7 +76,7 @@ class Membership:
         self._leftovers = Leftovers(life)
         self._left_tasks = LeftTasks(life.beat_now.set)
         self.is_idle = False
-        """Whether this master is drained: it has no slot, and takes no commands and fires no schedules."""
+        """Whether this master is drained: without a slot, it takes no commands and fires no schedules."""
         self._overload = Overload(settings.load, so="leaves its slot to others, if others have room", own=[RUNS_LIMIT])
         self._statuses: dict[Epoch, NodeStatus] = {}
         self._view = SlotView(())
@@ -134,7 +134,7 @@ class Membership:
         return self._overload.of_machine
 
     async def join(self) -> None:
-        """Register, and take the first slot, unless it is to be drained."""
+        """Register, and take the first slot, unless it must drain."""
         await self._overload.measure()
         self._evaluate_load()
         await self._life.beat(self.heartbeat())
@@ -150,7 +150,7 @@ class Membership:
         await self._life.database.write(nodes.set_leaving, self._life.me)
 
     def take_part(self) -> None:
-        """Take a slot, if it was drained until now."""
+        """Take a slot, after a drain."""
         if self.is_idle:
             self.is_idle = False
             self._life.beat_now.set()
@@ -181,7 +181,7 @@ class Membership:
         await self._overload.run(self._timing.heartbeat_every.total_seconds())
 
     async def watch(self) -> None:
-        """Compute the slots again on registry events, and periodically without an event."""
+        """Recompute the slots on registry events, and periodically without an event."""
         while True:
             if await set_within(self._registry.changed, READ_MEMBERS_EVERY_S):
                 try:
@@ -211,8 +211,7 @@ class Membership:
         return self._overload.evaluate(boottime_s(), {Measure.RUNS: runs})
 
     def _others_changed(self) -> bool:
-        """Whether a master changed between BUSY and NORMAL. No registry event reports that: an entry has changed, none
-        was added or removed."""
+        """Whether a master changed between BUSY and NORMAL, which no registry event reports."""
         before, self._statuses = (
             self._statuses,
             {
@@ -248,7 +247,7 @@ class Membership:
             try:
                 if self._left_tasks.have_ended(living[verdict.epoch]):
                     await self._fence(living[verdict.epoch], verdict.why)
-            except (LockTaken, BadData) as error:  # of one node: the others are processed all the same
+            except (LockTaken, BadData) as error:  # concerns one node: the others are still processed
                 log.warning("not_fenced", epoch=verdict.epoch, error=str(error), so="it is retried at each beat")
 
     async def _present(self) -> set[Epoch] | None:
@@ -281,14 +280,13 @@ class Membership:
         for step in steps:
             try:
                 await step()
-            except (LockTaken, BadData) as error:  # of one of them: the other is done all the same
+            except (LockTaken, BadData) as error:  # concerns one of them: the other is still done
                 failed = error
         if failed is not None:
             raise failed
 
     async def _count_slots(self) -> None:
-        """Compute the slots. The view is unchanged while the registry cannot be read: nobody can join or leave it
-        then."""
+        """Compute the slots. The view stays while the registry cannot be read: nobody can join or leave it then."""
         try:
             members = await self._registry.members(NodeKind.MASTER)
         except Unavailable as error:

@@ -1,4 +1,4 @@
-"""The record of who has slots, for people: each change once for the whole cluster (`dao/cluster/slot_changes.py`)."""
+"""Records who has slots, for people: each change once for the whole cluster (`dao/cluster/slot_changes.py`)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ RETRY_EVERY_S = 5.0
 
 
 class SlotRecord:
-    """Written by the master of the first slot, when its view changed; by others their statement changes nothing.
+    """Written by the master of the first slot when its view changes; the statements of others change nothing.
 
-    It has a loop for itself: nobody who computes slots, joins or fails over waits for a record that only people read.
+    It has its own loop: computing slots, joining and failover never wait for a record that only people read.
     """
 
     def __init__(self, life: Life) -> None:
@@ -35,14 +35,14 @@ class SlotRecord:
         self._written: SlotView | None = None
 
     def note(self, view: SlotView, members: Iterable[Heartbeat]) -> None:
-        """Note who has slots now, and which masters are BUSY, and so have none."""
+        """Note who has slots now, and which masters have none because they are BUSY."""
         self._busy = {member.epoch for member in members if member.status is NodeStatus.BUSY}
         if view != self._view:
             self._view = view
             self._noted.set()
 
     async def run(self) -> None:
-        """Write each view that was noted, forever. Raises `Fenced`."""
+        """Write each noted view, forever. Raises `Fenced`."""
         while True:
             await self._write(self._view)
             await set_within(self._noted, RETRY_EVERY_S)

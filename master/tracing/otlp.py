@@ -29,11 +29,11 @@ log = structlog.get_logger()
 
 EXPORT_S_MAX = 10.0
 QUEUED_MAX = 50
-"""Lots of spans that wait to be sent."""
+"""How many batches of spans may wait to be sent."""
 
 
 class OtlpSender:
-    """The thread. Raises `Refused` if the libraries are not installed or the headers cannot be read."""
+    """The sending thread. Raises `Refused` if the libraries are not installed or the headers cannot be read."""
 
     def __init__(self, settings: TracingSettings, version: str) -> None:
         assert settings.endpoint is not None
@@ -45,7 +45,7 @@ class OtlpSender:
                 f"tracing.endpoint is set, and {error.name} is not installed; install shoal[otel], or leave the "
                 f"setting out"
             ) from None
-        # Its own lines would not be in the form of the log; what matters of them is logged below.
+        # Its own log lines have another form; the important ones are logged below.
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
         self._settings = settings
         self._headers = _headers(settings)
@@ -64,7 +64,7 @@ class OtlpSender:
             metrics.spans_dropped.inc(len(spans))
 
     def flush(self, within_s: float) -> None:
-        """Wait until all are sent, unless the receiver fails."""
+        """Wait until everything is sent, unless the receiver fails."""
         deadline_s = time.monotonic() + within_s
         while self._queue.unfinished_tasks and not self._fails and time.monotonic() < deadline_s:
             time.sleep(0.02)
@@ -95,7 +95,7 @@ class OtlpSender:
         self._fails = why is not None
 
     def _take_new_headers(self) -> None:
-        """From the file of the setting; while they cannot be read, the former ones stay in use."""
+        """Read the headers from the file of the setting; while it cannot be read, the former ones stay in use."""
         with suppress(Refused):
             if (now := _headers(self._settings)) != self._headers:
                 self._headers, self._exporter = now, self._new_exporter(headers=now)

@@ -1,4 +1,4 @@
-"""The spans of a run that has ended, made from its rows: one for the run, and one for each attempt."""
+"""The spans of an ended run, made from its rows: one for the run, and one for each attempt."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FAILED = {
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A span; times are nanoseconds since 1970. `failed` is why, if it failed; `link` is a span of another trace."""
+    """A span; times are nanoseconds since 1970. `failed` is the reason of a failure; `link` a span of another trace."""
 
     name: str
     trace_id: int
@@ -33,13 +33,13 @@ class Span:
 
 
 def is_recorded(run: EndedRun) -> bool:
-    """Whether the spans of a run are wanted: its start may have joined a trace that nobody records."""
+    """Whether to record the spans of a run: its start may have joined an unrecorded trace."""
     joined = read_traceparent(run.traceparent)
     return joined is None or joined.sampled
 
 
 def span_of_run(run: EndedRun) -> Span:
-    """The span of a run from its start, or from when a command last let it go on."""
+    """The span of a run from its start, or from when a command last resumed it."""
     joined = read_traceparent(run.traceparent)
     end_ns = 1000 * (run.ended_us or run.began_us or 0)
     link = None
@@ -68,7 +68,7 @@ def span_of_run(run: EndedRun) -> Span:
 
 
 def spans_of_attempts(run: EndedRun, above: Span, attempts: Iterable[EndedAttempt]) -> Iterator[Span]:
-    """The spans of attempts below that of their run; without those that ended before it last began to run."""
+    """The spans of attempts below that of their run, except attempts that ended before it was last resumed."""
     since_us = run.running_since_us or 0
     for each in attempts:
         assert each.ended_us is not None

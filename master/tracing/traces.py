@@ -1,6 +1,6 @@
-"""Sends the spans of the runs that this master has ended: read from their rows, after the transaction that ended them.
+"""Sends the spans of the runs that this master has ended, read from their rows after the transaction that ended them.
 
-Nothing of a trace is in a master's memory before: the ids are computed from the rows, so a run that another master ends
+No part of a trace is in a master's memory before: the ids are computed from the rows, so a run that another master ends
 has the same trace. What cannot be read or sent is dropped, and counted: nothing waits for traces.
 """
 
@@ -25,15 +25,15 @@ from model.ids import WorkflowInstanceId
 log = structlog.get_logger()
 
 WAITING_MAX = 20_000
-"""Runs whose spans are not read yet."""
+"""Runs whose spans were not read yet."""
 RUNS_AT_ONCE = 50
 ATTEMPTS_AT_ONCE = 1_000
 PAUSE_S = 0.05
-"""Between two reads: the runs themselves go first."""
+"""The pause between two reads: the runs themselves go first."""
 
 
 class Traces:
-    """The runs that have ended and whose spans are to be sent."""
+    """The ended runs whose spans must be sent."""
 
     def __init__(self, database: Database, sender: OtlpSender) -> None:
         self._database = database
@@ -42,7 +42,7 @@ class Traces:
         self._wake = asyncio.Event()
 
     def ended(self, ids: Iterable[WorkflowInstanceId]) -> None:
-        """These have ended, and that is committed."""
+        """Add runs after the commit of their ends."""
         for id_ in ids:
             if len(self._waiting) >= WAITING_MAX:
                 metrics.spans_dropped.inc()

@@ -1,4 +1,4 @@
-"""What an account's name and password must be like."""
+"""The rules for an account's name and password."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from model.errors import Refused
 NAME_CHARACTERS_MAX = 100
 PASSWORD_CHARACTERS_MIN = 10
 PASSWORD_BYTES_MAX = 1_000
-"""Hashing a longer one would cost time that a stranger chooses."""
+"""Limits the hashing time that a stranger can cause."""
 
 _NAME = re.compile(f"[A-Za-z0-9][A-Za-z0-9._@+-]{{0,{NAME_CHARACTERS_MAX - 1}}}")
 
@@ -25,7 +25,7 @@ def check_account_name(name: str) -> str:
 
 
 def sent_name(name: str) -> str:
-    """A name that a stranger sent, as it may be looked up, counted and logged; what no account has stays so."""
+    """Clean a name that a stranger sent, for lookups, counters and logs. An invalid name still matches no account."""
     return name[: NAME_CHARACTERS_MAX + 1].encode(errors="replace").decode().replace("\0", "?")
 
 
@@ -42,7 +42,7 @@ def check_password(password: str) -> str:
 
 
 def fits(password: str) -> bool:
-    """Whether a password can be hashed: it is Unicode text, and not too long."""
+    """Whether a password can be hashed: valid Unicode, and not too long."""
     try:
         return len(password.encode()) <= PASSWORD_BYTES_MAX
     except UnicodeEncodeError:  # half of a surrogate pair, from JSON

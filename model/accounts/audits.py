@@ -17,12 +17,12 @@ from model.parameters.secret_values import MASK, without_sealed
 _SECRET_FIELD = re.compile(
     r"url|script|key|(.*[_.-])?(password|passwd|secret|token|authorization|cookie|credentials?)(_hash)?", re.IGNORECASE
 )
-"""Fields that are masked by their names: of a data source only `shown_url` may be shown, of an environment nothing."""
+"""Fields masked because of their names. Of a data source only `shown_url` may be shown, of an environment nothing."""
 
 
 class ActorKind(StrEnum):
-    """Who acted: a user of the operating system on the database itself, an account by its session or token, the
-    sender of a signed webhook, a node."""
+    """Who acted: an operating-system user on the database itself, an account by its session or token, the sender of a
+    signed webhook, or a node."""
 
     SYSTEM_USER = "SYSTEM_USER"
     SESSION = "SESSION"
@@ -32,18 +32,17 @@ class ActorKind(StrEnum):
 
 
 class Outcome(StrEnum):
-    """DENIED: refused for want of a right, nothing changed."""
+    """DENIED: the account lacked a right; nothing changed."""
 
     DONE = "DONE"
     DENIED = "DENIED"
 
 
 def masked(value: Any, secrets: Collection[str] = ()) -> Any:
-    """A JSON value without its secrets.
+    """Mask the secrets in a JSON value.
 
     Args:
-        value: of objects, lists, texts, numbers.
-        secrets: names of SECRET parameters; a definition in it that lists its `secrets` needs none here.
+        secrets: names of SECRET parameters. A definition in `value` that lists its own `secrets` needs none here.
     """
     if isinstance(value, Mapping):
         own = value.get("secrets")

@@ -29,7 +29,7 @@ class GroupRole:
 
 
 def roles_of(groups: Collection[str], given: Iterable[GroupRole]) -> Mapping[str, Role | None]:
-    """The highest role in each project that is named; None: no group of these gives one."""
+    """The highest role in each named project; None if none of these groups gives one."""
     found: dict[str, Role | None] = {}
     for each in given:
         before = found.setdefault(each.project, None)

@@ -1,7 +1,7 @@
 """How long the next login by password must wait after failed ones, for each name and for each address.
 
-Both counts are of the last 15 minutes. After so many failures as are free, each further one doubles the wait. A name
-that no account has is limited as any other, so a limit reveals nothing.
+Both counts cover the last 15 minutes. Each failure beyond the free ones doubles the wait. Unknown names are limited
+like known ones, so a limit reveals nothing.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def wait(failures: int, since_last: timedelta, free: int) -> timedelta:
     """The time left until the next attempt is allowed; zero or less = now.
 
     Args:
-        failures: of the last 15 minutes.
-        since_last: how long ago the last of them was, by the database's time.
-        free: how many need no wait.
+        failures: in the last 15 minutes.
+        since_last: time since the last failure, by the database's clock.
+        free: how many failures cause no wait.
     """
     if failures < free:
         return timedelta(0)
@@ -33,7 +33,7 @@ def wait(failures: int, since_last: timedelta, free: int) -> timedelta:
 
 
 def counted_address(address: str) -> str:
-    """What attempts, or requests, are counted by: of IPv6 the network of 64 bits, all of which one person may have."""
+    """The key that counts attempts and requests: an address, of IPv6 its /64 network, which one person may own."""
     try:
         return str(IPv4Address(address))
     except AddressValueError:

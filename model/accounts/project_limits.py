@@ -1,9 +1,9 @@
 """What a project may use: tenants, worker groups, environments, data sources and alert groups.
 
-A limit is a boundary. So what a run uses is gathered here, whichever way it is named: by the definition, by a start, a
-schedule, a backfill, a parent run, or a row inserted by SQL. A task that names no tenant would run as the worker's own
-user, so it is refused where tenants are limited. Masters ask when they make a run or let one go on, workers where a
-name is known only when the task runs.
+A limit is a boundary, so this module gathers all that a run uses, whether the definition, a start, a schedule, a
+backfill, a parent run or a row inserted by SQL names it. A task without a tenant would run as the worker's own user, so
+it is refused where tenants are limited. Masters check when they create or resume a run. Workers check names that are
+known only when the task runs.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from model.logic.catalog import LOGIC_TYPES
 from model.runs.looks import sourced_of
 
 Used = frozenset[tuple["Resource", str | None]]
-"""Kinds and names; None: not named."""
+"""Kinds and names; a name is None if nothing is named."""
 
 
 class StartOptions(Protocol):
-    """A start, a schedule, a command or a run: what it says beside its definition."""
+    """What a start, a schedule, a command or a run sets beside its definition."""
 
     @property
     def worker_group(self) -> str | None:
-        """For the tasks that name none."""
+        """The group of tasks that name none."""
 
     @property
     def environment(self) -> str | None:
-        """For the tasks that name none."""
+        """The environment of tasks that name none."""
 
     @property
     def alert_group(self) -> str | None:
-        """To which its warnings go."""
+        """The group that its warnings go to."""
 
     @property
     def warning_type(self) -> str | None:
-        """Which warnings."""
+        """Which warnings it sends."""
 
 
 class Resource(StrEnum):
-    """A kind of thing that a project may be limited to some of."""
+    """A kind of thing that a limit of a project can restrict."""
 
     TENANT = "tenant"
     WORKER_GROUP = "worker group"
@@ -56,7 +56,7 @@ class Resource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProjectLimits:
-    """The only ones of each kind that a project may use; empty = all."""
+    """The names of each kind that a project may use; empty = all."""
 
     tenants: frozenset[str] = frozenset()
     worker_groups: frozenset[str] = frozenset()
@@ -65,7 +65,6 @@ class ProjectLimits:
     alert_groups: frozenset[str] = frozenset()
 
     def allowed(self, kind: Resource) -> frozenset[str]:
-        """Those of a kind."""
         found: frozenset[str] = getattr(self, f"{kind.name.lower()}s")
         return found
 
@@ -91,7 +90,7 @@ _NAMED_IN_PARAMS = {"datasource": Resource.DATA_SOURCE, "alert_group": Resource.
 
 
 def used_by(spec: WorkflowSpec) -> Used:
-    """What the runs of a version use, whatever their starts say. A name with a `$` is known to the worker only."""
+    """What the runs of a version use, whatever their starts set. Only the worker can resolve a name with a `$`."""
     found: set[tuple[Resource, str | None]] = {(Resource.WORKER_GROUP, spec.worker_group)}
     if spec.environment is not None:
         found.add((Resource.ENVIRONMENT, spec.environment))
@@ -122,7 +121,7 @@ def _used_by_task(task: TaskSpec, spec: WorkflowSpec) -> Iterator[tuple[Resource
 
 
 def used_by_start(start: StartOptions, spec: WorkflowSpec | None) -> Used:
-    """What a start names beside its definition. Its warnings go to a group, its own or the definition's."""
+    """What a start names beside its definition. Warnings go to the start's alert group, else to the definition's."""
     found: set[tuple[Resource, str | None]] = set()
     if start.worker_group:
         found.add((Resource.WORKER_GROUP, start.worker_group))

@@ -13,7 +13,7 @@ from model.errors import Refused
 
 
 class Right(StrEnum):
-    """What an operation needs: in a project, or (the last two) in the cluster."""
+    """The right that an operation requires: in a project, or (the last two) in the cluster."""
 
     VIEW = "VIEW"
     OPERATE = "OPERATE"
@@ -24,7 +24,7 @@ class Right(StrEnum):
 
 
 class Role(StrEnum):
-    """What an account is in a project; each has the rights of those before it."""
+    """An account's role in a project; each includes the rights of those before it."""
 
     VIEWER = "VIEWER"
     OPERATOR = "OPERATOR"
@@ -65,7 +65,7 @@ RIGHTS_OF_SCOPE: Mapping[Scope, frozenset[Right]] = {
     Scope.CLUSTER_READ: frozenset({Right.VIEW_CLUSTER}),
     Scope.ADMIN: frozenset(Right),
 }
-"""What each scope leaves of the rights of the token's account; it never adds one."""
+"""The rights of the token's account that each scope keeps; a scope never adds one."""
 
 
 def rights_in(project: str | None, roles: Mapping[str, Role], is_admin: bool) -> frozenset[Right]:
@@ -79,7 +79,7 @@ def rights_in(project: str | None, roles: Mapping[str, Role], is_admin: bool) ->
 
 
 def is_seen(project: str | None, visible: Collection[str] | None) -> bool:
-    """Whether what belongs to a project (None: to none any longer) may be seen by one who sees these; None = all."""
+    """Whether the projects in `visible` (None = all) include `project` (None: deleted)."""
     return visible is None or project in visible
 
 

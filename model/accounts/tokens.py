@@ -25,7 +25,7 @@ _FORM = re.compile(f"{PREFIX}[0-9A-Za-z]{{{_RANDOM_CHARACTERS + _CHECKSUM_CHARAC
 
 
 class TokensEnd(StrEnum):
-    """Which tokens of an account end when it gets another password."""
+    """Which tokens of an account end when its password changes."""
 
     MADE_BY_SESSIONS = "MADE_BY_SESSIONS"
     ALL = "ALL"
@@ -34,7 +34,7 @@ class TokensEnd(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token of the right form; whether an account has it, only the database knows."""
+    """A well-formed token; only the database knows whether an account has it."""
 
     text: str = field(repr=False)
 

@@ -1,4 +1,4 @@
-"""Alerts: what a person is to be notified of."""
+"""Alerts: what people are notified of."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 DEFAULT_GROUP = "default"
-"""The alert group that gets what concerns the cluster, and what names no group."""
+"""The alert group for the cluster's own alerts, and for alerts that name no group."""
 
 
 class AlertKind(StrEnum):
@@ -41,12 +41,12 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewAlert:
-    """An alert that is to be written.
+    """An alert to be written.
 
     Args:
         subject: what happened, in a sentence.
-        facts: what belongs to it; names and numbers, JSON, never a secret.
-        unique_key: what makes the same thing one alert; None = nothing does.
+        facts: names and numbers, JSON, never a secret.
+        unique_key: alerts with the same key are one alert; None = always a new one.
     """
 
     kind: AlertKind

@@ -1,8 +1,8 @@
-"""Where alerts are sent: the URL of a channel, which schemes it may have, and which parts of it may be shown.
+"""Where alerts are sent: the URL of a channel, its allowed schemes, and the parts that may be shown.
 
-The schemes are those of the library apprise, as far as they only send over the network. Those that start a program,
-write to the desktop, the system's log or a file of the machine are not in the list, and neither are options that read a
-file: a person who may save a channel must not get the rights of the process that sends.
+The schemes are those of the library apprise that only send over the network. Schemes that start a program or write to
+the desktop, the system log or a local file are left out, and so are options that read a file: a person who may save a
+channel must not get the rights of the process that sends.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from model.parameters.parameters import is_storable
 URL_BYTES_MAX = 8_000
 MASK = "***"
 CHANNEL_PURPOSE = "alert channel"
-"""What the URL of a channel is encrypted as, followed by the channel's name."""
+"""The purpose for which a channel's URL is encrypted, followed by the channel's name."""
 
 _MAIL = ("mailto", "mailtos")
 _SERVERS = (
@@ -30,7 +30,7 @@ _SERVERS = (
     *("ncloud", "nclouds", "nctalk", "nctalks", "ntfys", "rocket", "rockets", "signal", "signals"),
     *("synology", "synologys", "goalert", "goalerts", "workflow", "workflows"),
 )
-"""Their URL names a server, which is no secret. Those that end with s use TLS."""
+"""Schemes whose URL names a server, which is no secret. Those that end with s use TLS."""
 
 _SERVICES = (
     *("azure", "o365", "betterstack", "brevo", "cliq", "dingtalk", "discord", "feishu", "flock", "gchat", "github"),
@@ -40,26 +40,26 @@ _SERVICES = (
     *("squadcast", "telnyx", "tgram", "threema", "twilio", "twist", "viber", "victorops", "vonage", "wechat"),
     *("webex", "wecom", "wecombot", "wxpusher", "wxteams", "xmatters", "zoom", "zulip"),
 )
-"""Their server is known; the whole rest of the URL may be a secret."""
+"""Schemes with a known server; the rest of the URL may be secret."""
 
 KINDS = frozenset({*_SERVERS, *_SERVICES})
 
 _WEB = {"http", "https"}
 _SHOWN_OPTIONS = {"to", "cc", "bcc", "from", "name", "mode", "smtp", "method", "verify", "format"}
 _READ_FILES = re.compile(r"attach|template|keyfile|pgp|redirect|\bpem|include|storage|store", re.IGNORECASE)
-"""Options that read a file of the machine that sends, or would have a redirect followed."""
+"""Options that read a file of the sending machine, or make it follow a redirect."""
 
 _SECRET_OPTION = re.compile(r"pass|pwd|secret|token|key", re.IGNORECASE)
 _SECRET_PIECE = re.compile(r"[/:@&=,;?#+\s]+")
 _PIECE_CHARACTERS_MIN = 4
-"""Shorter pieces of a path are no secrets, and would mask half of each sentence."""
+"""Shorter pieces of a path are no secrets; masking them would garble every sentence."""
 _TOKEN_CHARACTERS_MIN = 12
 """A shorter piece may be an everyday word, and is masked only where it is a whole word."""
 
 
 @dataclass(frozen=True)
 class ChannelUrl:
-    """A URL that may be a channel's."""
+    """A valid URL of a channel."""
 
     kind: str
     text: str
@@ -69,7 +69,7 @@ class ChannelUrl:
 
     @property
     def is_mail(self) -> bool:
-        """Whether its messages are mails, which may be HTML."""
+        """Whether messages go by mail, which may be HTML."""
         return self.kind in _MAIL
 
     @cached_property
@@ -91,12 +91,12 @@ class ChannelUrl:
 
     @cached_property
     def secrets(self) -> tuple[str, ...]:
-        """The texts of it that must never be shown, longest first."""
+        """The parts that must never be shown, longest first."""
         found = {form for secret in self._secrets() for form in (secret, unquote(secret), quote(secret, safe=""))}
         return tuple(sorted((each for each in found if each), key=len, reverse=True))
 
     def masked(self, text: str) -> str:
-        """A text without them."""
+        """Mask these secrets in a text."""
         for secret in self.secrets:
             text = _pattern(secret, is_piece=secret not in self._whole).sub(MASK, text)
         return text
@@ -125,7 +125,7 @@ class ChannelUrl:
 
 
 def _options(query: str) -> list[tuple[str, str]]:
-    """As the library that sends reads them: a semicolon stands between two as well, and `#` begins nothing."""
+    """Split the options as the sending library does: at `&` and at semicolons, and `#` begins nothing."""
     return parse_qsl(query.replace(";", "&"), keep_blank_values=True)
 
 

@@ -1,4 +1,4 @@
-"""What the rules of alerts make of time and of the ends of runs. Pure: what was seen and the time are arguments."""
+"""Applies alert rules to the time and to ended runs. Pure: observations and the time are arguments."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RunEnd:
 
 
 class Mark(StrEnum):
-    """What of a run a rule is applied to once."""
+    """What part of a run a rule is applied to once."""
 
     END = "end"
     LENGTH = "long"
@@ -53,19 +53,19 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A time by which a run is expected, and since when one that ended counts; aware, UTC."""
+    """The time by which a run is expected, and from when an ended one counts; aware, UTC."""
 
     since: datetime
     deadline: datetime
 
 
 def failures_after(failures: int, state: WorkflowState) -> int:
-    """How many runs have failed in a row, after one more has ended."""
+    """The number of failures in a row after one more run has ended."""
     return failures + 1 if state is WorkflowState.FAILURE else 0
 
 
 def at_end(condition: Condition, end: RunEnd, failures: int) -> Raised | None:
-    """What a rule raises when a run of its workflow has ended; `failures` in a row before it."""
+    """The alert that a rule raises when a run of its workflow has ended, after `failures` in a row."""
     run = f'run {end.run} of workflow "{end.workflow}"'
     is_failure = end.state is WorkflowState.FAILURE
     match condition:
@@ -84,13 +84,13 @@ def at_end(condition: Condition, end: RunEnd, failures: int) -> Raised | None:
 
 
 def too_long(run: int, workflow: str, than: timedelta) -> Raised:
-    """What a rule raises of a run that takes longer than it may, whether it has ended by then or not."""
+    """The alert for a run that takes longer than allowed, ended or not."""
     subject = f'run {run} of workflow "{workflow}" takes longer than {said_duration(than.total_seconds())}'
     return Raised(AlertKind.RULE, Severity.WARNING, subject, Mark.LENGTH)
 
 
 def is_late(workflow: str, late: Late, window: Window) -> Raised:
-    """What a rule raises when no run has ended in a window."""
+    """The alert for a window in which no run has ended."""
     how = "succeeded" if late.succeeded else "ended"
     local = window.deadline.astimezone(late.zone)
     subject = f'late: no run of workflow "{workflow}" {how} by {local:%H:%M} {late.zone} on {local:%Y-%m-%d}'
@@ -98,7 +98,7 @@ def is_late(workflow: str, late: Late, window: Window) -> Raised:
 
 
 def last_window(late: Late, now: datetime) -> Window:
-    """The last one whose deadline is not after `now`, an aware time."""
+    """The last window whose deadline is not after `now`, an aware time."""
     day = now.astimezone(late.zone).date()
     while (deadline := local_time(day, late.by, late.zone)) > now or day.weekday() not in late.days:
         day -= timedelta(days=1)
@@ -107,6 +107,6 @@ def last_window(late: Late, now: datetime) -> Window:
 
 
 def ordinal(number: int) -> str:
-    """Such as 2nd or 11th."""
+    """The ordinal as text, such as 2nd or 11th."""
     suffix = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{suffix}"

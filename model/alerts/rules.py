@@ -1,7 +1,7 @@
 """Rules of alerts in words: when which alert group is notified.
 
-`any run of load fails twice in a row -> group data`. What a rule says is a value here; the words are the only form in
-which it is stored, so that nothing can differ from them. Source: docs/guides/alerts.md.
+`any run of load fails twice in a row -> group data`. A parsed rule is a value here; only the words are stored, so
+nothing can differ from them. Source: docs/guides/alerts.md.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from model.time.durations import seconds_of
 from model.time.zones import zone
 
 FAILURES_MAX = 100
-"""The longest row of failures that a rule may wait for."""
+"""The most failures in a row that a rule may wait for."""
 LONGEST = timedelta(days=366)
 """The longest time that a rule may allow."""
 NAME_MAX = 200
-"""The longest name of an alert group, as commands may have it."""
+"""The longest name of an alert group, the same as in commands."""
 ALL_DAYS = frozenset(range(7))
 FORMS = (
     "any run of NAME fails",
@@ -42,7 +42,7 @@ _ANY_RUN = rf"(?:any\s+run\s+of\s+)?{_NAME}"
 
 @dataclass(frozen=True, slots=True)
 class Fails:
-    """A run fails, and it is the `times`th in a row of its workflow."""
+    """A run fails, and it is the `times`th failure in a row of its workflow."""
 
     times: int = 1
 
@@ -59,7 +59,7 @@ class Recovers:
 
 @dataclass(frozen=True, slots=True)
 class TakesLonger:
-    """A run has run for longer than that, whether it has ended or not."""
+    """A run has run longer than this, whether it has ended or not."""
 
     than: timedelta
 
@@ -70,8 +70,8 @@ class Late:
 
     Args:
         by: local time in `zone`.
-        since: from when a run that ended counts; on the day before, if that is not earlier than `by`.
-        days: on which days of the week it is expected, 0 = Monday.
+        since: from when an ended run counts; on the day before unless it is earlier than `by`.
+        days: the days of the week on which a run is expected, 0 = Monday.
         succeeded: whether only a success counts.
     """
 
@@ -87,7 +87,7 @@ Condition = Fails | Succeeds | Recovers | TakesLonger | Late
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a rule says: `workflow` is a name in the rule's project, None = any workflow of it."""
+    """A parsed rule: `workflow` is a name in the rule's project, None = any workflow of it."""
 
     condition: Condition
     workflow: str | None
@@ -95,7 +95,7 @@ class Rule:
 
 
 def parse_rule(text: str) -> Rule:
-    """The meaning of a rule in words. Raises `Refused` with a sentence that says how to write it."""
+    """Parse a rule in words. Raises `Refused` with a sentence that says how to write it."""
     what, group = _split(text)
     for pattern, make in _PATTERNS:
         if match := pattern.fullmatch(what):
@@ -110,7 +110,7 @@ def parse_rule(text: str) -> Rule:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """What is to happen, and the name of the group."""
+    """Split a rule into its condition and the name of the group."""
     words = " ".join(text.split())
     if not words:
         raise Refused(f"the rule is empty; write one such as: {FORMS[0]} -> group data")

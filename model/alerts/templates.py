@@ -1,6 +1,6 @@
-"""A channel's own words for its messages: a text with `${subject}`, `${facts.reason}` and so on.
+"""A channel's own message texts, with `${subject}`, `${facts.reason}` and so on.
 
-Only values are put in, and a value is never read as a template again: nothing in it is carried out.
+Only values are inserted. An inserted value is never read as a template, so it cannot execute anything.
 """
 
 from __future__ import annotations
@@ -36,6 +36,6 @@ def check_template(template: str, what: str) -> None:
 
 
 def filled(template: str, values: Mapping[str, str], what: str) -> str:
-    """A template with the values in their places; a fact that an alert lacks is empty. Raises `Refused` as above."""
+    """Fill in a template; a fact that an alert lacks is empty. Raises `Refused` as `check_template` does."""
     check_template(template, what)
     return _PLACE.sub(lambda found: "$" if found[0] == "$$" else values.get(found[1], ""), template)

@@ -1,7 +1,7 @@
-"""Duties: what is done once in a while for the whole cluster, and whose turn each is.
+"""Duties: periodic work for the whole cluster, and whose turn each is.
 
-There is no leader. Each master computes from the name of a duty and its own slot whether a duty is its turn; two that
-disagree for a moment cost a lost race for a row (`dao/duties/duties.py`). What is overdue any master does.
+There is no leader. Each master computes from the name of a duty and its own slot whether the duty is its turn. Two
+masters that disagree for a moment only race for a row (`dao/duties/duties.py`). Any master does an overdue duty.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from zlib import crc32
 from model.cluster.slots import Slot
 
 OVERDUE = timedelta(seconds=2.5)
-"""A duty that is due for so long without a step is done by any master."""
+"""Any master does a duty that has been due for this long without a step."""
 HELD = timedelta(seconds=2.5)
-"""After a step its master has so long to begin the next one, before any other may."""
+"""How long a master may take to begin the next step before another may."""
 PAUSE_MAX = timedelta(seconds=60)
 """The longest pause after steps that failed."""
 STEP_PAUSE_S_MIN = 0.02
 STEP_PAUSE_S_MAX = 1.0
-"""The longest pause between two steps of one master; shorter than `HELD`, so that it goes on."""
+"""The longest pause between two steps of one master; shorter than `HELD`, so that the master keeps the duty."""
 STEPS_WITHOUT_PAUSE = 4
-"""So many steps of a duty follow each other at once: what has little to do is over soon, on a busy machine too."""
+"""The first steps of a duty have no pause, so that a small duty ends soon, even on a busy machine."""
 PAUSE_SHARE = 12
-"""How many times longer than a step the pause after it is, in a duty of more steps, unless the step says otherwise."""
+"""The pause after a step of a longer duty, in multiples of the step's duration, unless the step sets its own."""
 
 
 class DutyName(StrEnum):
@@ -59,20 +59,20 @@ PERIODS: Mapping[DutyName, timedelta] = {
     DutyName.DUTY_HISTORY: timedelta(hours=1),
     DutyName.FILE_CONTENTS: timedelta(hours=1),
 }
-"""How often each is done, unless its row says otherwise; `ALERT_RULES` only while there is something to do."""
+"""The period of each duty, unless its row sets another; `ALERT_RULES` runs only while there is something to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one step of a duty did.
+    """The result of one step of a duty.
 
     Args:
-        result: what has been done or found for this period so far, in a sentence.
+        result: what has been done or found in this period so far, in a sentence.
         is_over: whether the duty is done for this period.
         is_fine: False if a check found something that needs a person.
-        progress: for the next step, JSON.
-        vacuum: tables to be vacuumed before the next step, which no transaction can do.
-        pause_share: how many times longer than this step the pause after it is, in a duty of more steps.
+        progress: input of the next step, JSON.
+        vacuum: tables to vacuum before the next step, which cannot be done in a transaction.
+        pause_share: as `PAUSE_SHARE`.
     """
 
     result: str
@@ -84,28 +84,28 @@ class Step:
 
 
 def is_turn_of(slot: Slot | None, name: str) -> bool:
-    """Whether the duty of this name is the turn of the master with this slot; a master without one has no turn."""
+    """Whether a duty belongs to the master with this slot; a master without a slot has no duty."""
     return slot is not None and crc32(name.encode()) % slot.total == slot.current
 
 
 def turns_of(slot: Slot | None, names: Collection[str]) -> list[str]:
-    """Those of the names whose turn is this slot's."""
+    """The duties that belong to this slot."""
     return [name for name in names if is_turn_of(slot, name)]
 
 
 def pause_after(failures: int) -> timedelta:
-    """How long a duty rests after its step failed; `failures` in a row, counted from 1."""
+    """How long a duty rests after failed steps; `failures` in a row, counted from 1."""
     return min(PAUSE_MAX, timedelta(seconds=2 ** min(failures, 10) / 2))
 
 
 def pause_between_steps_s(steps: int, took_s: float, *, busy: bool, share: int = PAUSE_SHARE) -> float:
-    """Until a master's next step: a duty of many steps leaves most of the time to others.
+    """Seconds until a master's next step: a duty of many steps leaves most of the time to other work.
 
     Args:
-        steps: how many the duty has done for a period that is not over; 0 if it is over.
-        took_s: how long the last one took.
-        busy: whether the machine has too much to do.
-        share: how many times longer than the step the pause is.
+        steps: steps done in the current period; 0 if the period is over.
+        took_s: duration of the last step.
+        busy: whether the machine is overloaded.
+        share: the pause in multiples of `took_s`.
     """
     if steps < STEPS_WITHOUT_PAUSE:
         return STEP_PAUSE_S_MIN

@@ -22,18 +22,18 @@ from model.cluster.timing import Duration
 MIB = 1 << 20
 
 FREE_FILES_MIN = 1_000
-"""Inodes: a disk can run out of them while it has free space."""
+"""The minimum of free inodes: a disk can run out of them while it has free space."""
 
 
 class Measure(StrEnum):
-    """What is measured, with its name in messages."""
+    """A measure, under its name in messages."""
 
     RUNS = "runs"
-    """The used share of the workflow instances that a master may drive."""
+    """The used share of the runs that a master may drive."""
     CPU = "CPU"
     """The used share of the CPUs."""
     LOAD = "load"
-    """Processes per core that run or wait for the disk: in the last minute and still now."""
+    """Processes per core that run or wait for the disk, over the last minute and still now."""
     MEMORY = "memory"
     """The used share of the memory."""
     DISK = "disk"
@@ -75,11 +75,11 @@ class Limit:
 
 
 RUNS_LIMIT = Limit(Measure.RUNS, enter=0.8, leave=0.6, at_once=1.0)
-"""Of a master: it leaves the slots before it is full, and returns when there is room for more than a few runs."""
+"""A master leaves the slots before it is full, and returns when it has room for more than a few runs."""
 
 
 class Hysteresis:
-    """NORMAL or BUSY by any number of limits, without flapping."""
+    """Derives NORMAL or BUSY from any number of limits, without flapping."""
 
     def __init__(self, limits: Iterable[Limit], hold_s: float = 10.0) -> None:
         self.status = NodeStatus.NORMAL
@@ -162,7 +162,7 @@ class LoadSettings(BaseModel):
 
 
 class WorkerLoadSettings(LoadSettings):
-    """The same for a worker, which also checks the disk that holds its folder."""
+    """The same limits for a worker, which also checks the disk that holds its folder."""
 
     disk_max: float = Field(
         1, gt=0, le=1, description="used share of the disk with its folder that makes it BUSY; 1 = never"

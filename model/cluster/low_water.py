@@ -1,11 +1,10 @@
 """Where the search of a queue begins: PostgreSQL keeps the index entries of deleted rows until VACUUM.
 
-A search from the first id walks over every row that was handled since, right after a full load over thousands of pages,
-and while a transaction stays open, such as that of a backup, over more with each. So a look of a node searches from
-marks, and from the first ids only now and then (`Walks`). Rows can appear below a mark, for ids become visible in
-another order than they are given. A mark of a look therefore rises only over what is certain (`Settling`). What nobody
-announced and was below it all the same, such as a row that somebody changed by hand, is found by the next look that
-searches everything.
+A search from the first id steps over every row that was handled since VACUUM: thousands of pages after a full load, and
+more with each transaction that stays open, such as a backup's. So a node searches from marks, and from the first ids
+only now and then (`Walks`). Ids become visible in another order than they are assigned, so rows can appear below a
+mark. A mark therefore rises only over ids that are certain (`Settling`). Rows below it that no notification announced,
+such as one changed by hand, are found by the next full search.
 """
 
 from __future__ import annotations
@@ -16,47 +15,47 @@ from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
 GRACE_S = 1.0
-"""How long an id may take to become visible and still be found above the mark of `LowWater`; for so long at most
-nobody knows of a transaction that was given an id."""
+"""How long an id may take to become visible and still be found above the mark of `LowWater`; the longest time for which
+a transaction with an id stays unknown."""
 REST_S = 60.0
-"""How long all is searched from the first id after masters came or went: rows with old ids change hands then."""
+"""How long searches start from the first id after masters joined or left: rows with old ids change hands then."""
 LONG_S = 0.1
-"""A look that takes longer has walked over many entries of deleted rows, or the machine is busy."""
+"""A longer search has stepped over many deleted entries, or the machine is busy."""
 PAUSE = 10
 """A long walk is followed by a pause of this many times its duration,"""
 PAUSE_S_MAX = 5.0
-"""but of no more than this: a server that hung looks like a long walk, and nobody may have announced what waits."""
+"""The limit of that pause: a server that hung looks like a long walk, and waiting rows may be unannounced."""
 ALL_EVERY_S = 30.0
-"""How often a look searches from the first ids, though it has marks."""
+"""How often a search starts from the first ids despite its marks."""
 UNFOUND_EVERY_S = 1.0
-"""How often a queue is searched from the first id because something was announced and is not above the mark."""
+"""How often a queue is searched from the first id because an announced row was not found above the mark."""
 
 Given = TypeVar("Given")
 
 
 class Walks:
-    """Whether a look reads what may be long. Times are seconds of any clock that only goes forward."""
+    """Decides how far a search may walk. Times are seconds of any monotonic clock."""
 
     def __init__(self) -> None:
         self.are_long = False
-        """Whether those from the first ids are."""
+        """Whether searches from the first ids take long."""
         self._next_s = self._all_s = 0.0
         self._rests_until_s = 0.0
 
     def are_due(self, now_s: float) -> bool:
-        """Whether this look is to search at all what may be long."""
+        """Whether this search may do a long walk at all."""
         return now_s >= self._next_s or now_s < self._rests_until_s
 
     def are_of_all(self, now_s: float) -> bool:
-        """Whether it is to search that from the first ids, whatever marks there are."""
+        """Whether this search starts from the first ids, whatever its marks."""
         return now_s >= self._all_s or now_s < self._rests_until_s
 
     def rest(self, now_s: float) -> None:
-        """Masters came or went."""
+        """Search everything for a while: masters joined or left."""
         self._rests_until_s = now_s + REST_S
 
     def took(self, took_s: float, now_s: float, *, of_all: bool = True) -> None:
-        """One took so long, and ended now."""
+        """Record a search that ended now after `took_s`."""
         is_long = took_s > LONG_S
         self._next_s = now_s + min(PAUSE * took_s, PAUSE_S_MAX) if is_long else now_s
         if of_all:
@@ -64,18 +63,18 @@ class Walks:
 
 
 class LowWater:
-    """The mark of one queue. Times as for `Walks`; ids grow in the order in which they are given."""
+    """The mark of one queue. Times as for `Walks`; ids grow in the order in which they are assigned."""
 
     def __init__(self) -> None:
         self.is_used = False
-        """Whether walks from the first id are long."""
+        """Whether searches from the first id take long."""
         self.last = 0
         """The highest id that was taken."""
         self.settled = 0
         """An id below which nothing waits (`MarksOfLooks`)."""
         self._mark = 0
         self._taken: deque[tuple[float, int]] = deque()
-        """When everything visible up to which id had been taken, of the last second."""
+        """(time, id) pairs of the last second: by then everything visible up to that id had been taken."""
         self._rests_until_s = 0.0
         self._unfound_s = 0.0
 
@@ -88,44 +87,44 @@ class LowWater:
         return max(self._mark, self.settled) if self.is_used else self.settled
 
     def searches_all_in_s(self, now_s: float) -> float:
-        """In how many seconds to search from the first id, after a search from the mark found nothing; 0 = now."""
+        """Seconds until the next search from the first id, after a search from the mark found nothing; 0 = now."""
         if now_s < self._unfound_s:
             return self._unfound_s - now_s
         self._unfound_s = now_s + UNFOUND_EVERY_S
         return 0.0
 
     def took(self, last: int, now_s: float) -> None:
-        """Everything visible up to this id was taken, and that was committed."""
+        """Record that everything visible up to this id was taken, and that this was committed."""
         self.last = max(self.last, last)
         if not self._taken or last > self._taken[-1][1]:
             self._taken.append((now_s, last))
 
     def lower(self, found: int) -> None:
-        """A row with this id waits."""
+        """Lower the mark to a waiting row."""
         self.settled = min(self.settled, found)
         if found < self._mark or (self._taken and found <= self._taken[-1][1]):
             self._mark = min(self._mark, found)
             self._taken.clear()
 
     def rest(self, now_s: float) -> None:
-        """Masters came or went."""
+        """Search everything for a while: masters joined or left."""
         self._mark = self.settled = 0
         self._taken.clear()
         self._rests_until_s = now_s + REST_S
 
 
 class Horizon(NamedTuple):
-    """Of what a statement sees: every transaction below `oldest` had ended, none from `next` on had begun to write."""
+    """What a statement saw: every transaction below `oldest` had ended; none from `next` on had begun to write."""
 
     oldest: int
     next: int
 
 
 class Settling(Generic[Given]):
-    """Says when what was given out before a moment is certain: each transaction that was given some has ended.
+    """Tells when a value that was assigned is certain: every transaction that could still use it has ended.
 
-    A transaction is given an id shortly before it counts as one that writes. So the horizon is read `GRACE_S` after
-    that moment, and what was given is certain when a look sees the end of every transaction below that horizon.
+    A transaction is assigned an id shortly before it counts as one that writes. So the horizon is read `GRACE_S` after
+    that moment. The value is certain once a search sees the end of every transaction below that horizon.
     """
 
     def __init__(self) -> None:
@@ -134,7 +133,7 @@ class Settling(Generic[Given]):
         self._until: int | None = None
 
     def looked(self, given: Given, horizon: Horizon, began_s: float, ended_s: float) -> Given | None:
-        """A look saw this; it returns what had been given at an earlier one, if this one saw all that came of it."""
+        """Record a search; returns the value of an earlier one if it is certain now."""
         certain = None
         if self._given is not None and self._until is not None and horizon.oldest >= self._until:
             certain, self._given = self._given, None
@@ -145,14 +144,12 @@ class Settling(Generic[Given]):
         return certain
 
     def forget(self) -> None:
-        """Begin again."""
         self._given = self._until = None
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """From where on a look of a master searches: when a command was created, in seconds since 1970, and the id of an
-    event."""
+    """Where a master's search begins: creation time of a command, in seconds since 1970, and the id of an event."""
 
     created_s: float = -math.inf
     event: int = 0
@@ -162,7 +159,7 @@ FROM_FIRST = Marks()
 
 
 class MarksOfLooks:
-    """The marks of one master: below them nothing waits for it."""
+    """The marks of one master: nothing waits for it below them."""
 
     def __init__(self) -> None:
         self.now = FROM_FIRST
@@ -175,8 +172,8 @@ class MarksOfLooks:
         horizon: Horizon,
         times_s: tuple[float, float],
     ) -> None:
-        """A look found these first, in the order of `Marks`, None where it found none; of what will come nothing is
-        below `given` but what is not certain yet. `times_s`: when it began and ended."""
+        """Record what a search found first, in the order of `Marks`, None for nothing. Later rows come only from
+        `given` on, except those that are not certain yet. `times_s`: start and end of the search."""
         highest = self._settling.looked(given, horizon, *times_s) or self.now
         created_s, event = first
         self.now = Marks(
@@ -185,13 +182,13 @@ class MarksOfLooks:
         )
 
     def rest(self) -> None:
-        """Masters came or went: other rows are this one's."""
+        """Forget the marks: masters joined or left, so other rows belong to this one."""
         self.now = FROM_FIRST
         self._settling.forget()
 
 
 class MarkOfQueue:
-    """The id of an attempt below which none waits in the queue of a worker; 0 = it is not known."""
+    """The lowest id of an attempt that may wait in the queue of a worker; 0 = unknown."""
 
     def __init__(self) -> None:
         self.now = 0

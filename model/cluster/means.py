@@ -1,7 +1,7 @@
 """Temporary shortages of a machine: descriptors, processes, memory, disk space.
 
-An error of that kind does not depend on the data: the same operation succeeds once the resource is available again. So
-it never causes a refusal, and does not end a task that has not begun.
+Such an error does not depend on the data: the same operation succeeds once the resource is available again. So it never
+causes a refusal, and does not end a task that has not begun.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NO_THREAD = "can't start new thread"
 
 
 def is_passing(error: BaseException | None) -> bool:
-    """Whether the operating system was short of a resource, according to this error or to its cause."""
+    """Whether this error or its cause is a shortage of an operating-system resource."""
     while error is not None:
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in PASSING):
             return True

@@ -1,7 +1,7 @@
-"""How much the nodes of a cluster do in a second, from what their beats have counted.
+"""What the nodes of a cluster do per second, from the counters in their beats.
 
-A beat is a few seconds old when it is read, and some nodes beat more rarely than others read: so a rate is that between
-two beats of one node, and stays until its next beat.
+A beat is seconds old when it is read, and nodes beat at different paces. So a rate covers two beats of one node, and
+holds until its next beat.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from model.cluster.nodes import Counted
 from model.ids import Epoch
 
 _BEATS_APART_S_MIN = 0.2
-"""A beat that follows sooner is passed over: a rate of so short a time says little."""
+"""A beat that follows sooner is skipped: a rate over so short a time says little."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """The last beat of a node: when it arrived, in seconds of any clock, and what the node had counted by then."""
+    """The last beat of a node: its arrival, in seconds of any clock, and the node's counters."""
 
     at_s: float
     counted: Counted
@@ -26,8 +26,7 @@ class Beat:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """How much is done in a second. `lag_s`: the mean seconds from the end of a task to the start of what follows it;
-    None while no task starts."""
+    """Work per second. `lag_s`: mean seconds from a task's end to its successor's start; None while no task starts."""
 
     commands: float
     started: float
@@ -37,7 +36,7 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class NodeRate:
-    """The last beat of a node, and what it did in each second before; None: it is its first beat."""
+    """The last beat of a node, and its rates per second before it; None at its first beat."""
 
     beat: Beat
     before_s: float | None
@@ -45,7 +44,7 @@ class NodeRate:
 
 
 def following(before: Mapping[Epoch, NodeRate], beats: Mapping[Epoch, Beat]) -> dict[Epoch, NodeRate]:
-    """The rates of the nodes that beat now, given those that were computed before."""
+    """Update the rates of the nodes that beat now."""
     found: dict[Epoch, NodeRate] = {}
     for epoch, beat in beats.items():
         known = before.get(epoch)
@@ -59,7 +58,7 @@ def following(before: Mapping[Epoch, NodeRate], beats: Mapping[Epoch, Beat]) -> 
 
 
 def rates_of(nodes: Iterable[NodeRate]) -> Rates | None:
-    """All nodes together; None while no node has beaten twice."""
+    """The sum over all nodes; None while no node has beaten twice."""
     known = [(node.did, node.before_s) for node in nodes if node.did is not None and node.before_s is not None]
     if not known:
         return None

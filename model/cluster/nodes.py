@@ -29,14 +29,14 @@ class NodeKind(StrEnum):
 
 
 class WhenFenced(StrEnum):
-    """What a process does when other nodes declared it dead."""
+    """What a process does once other nodes declared it dead."""
 
     REJOIN = "rejoin"
     EXIT = "exit"
 
 
 class NodeState(StrEnum):
-    """The life of a node: ALIVE, perhaps LEAVING, and then LEFT by its own choice or FENCED by another."""
+    """The life of a node: ALIVE, perhaps LEAVING, then LEFT by its own choice or FENCED by another."""
 
     ALIVE = "ALIVE"
     LEAVING = "LEAVING"
@@ -52,11 +52,11 @@ class NodeStatus(StrEnum):
 
 
 class Counted(BaseModel):
-    """What a node has counted since its life began; from two beats follows how much it does in a second.
+    """A node's counters since its life began; two beats give its rates.
 
-    A master counts the `commands` that it took and the `ends` of attempts that it handled; `ends_s` are the seconds
-    from each end until what follows was queued, added up. A worker counts the attempts that it `started` and that
-    `ended`; `waits_s` are the seconds that `waits` of them waited in the queue, added up.
+    A master counts the `commands` that it took and the `ends` of attempts that it handled; `ends_s` sums the seconds
+    from each end until its successors were queued. A worker counts the attempts that it `started` and that `ended`;
+    `waits_s` sums the seconds that `waits` of them waited in the queue.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -116,7 +116,7 @@ class Heartbeat(BaseModel):
 
 
 def served_groups(workers: Iterable[Heartbeat | None]) -> set[str]:
-    """The worker groups that can begin more now, by the last beats of living workers; None for one without a beat."""
+    """The worker groups that can begin more now, by the last beats of living workers (None: no beat yet)."""
     return {
         group
         for beat in workers

@@ -1,6 +1,6 @@
 """Which share of the commands belongs to this master.
 
-Each master computes it alone, from the same list; nobody assigns slots. Two masters may disagree for a moment: that
+Each master computes it alone, from the same list; nobody assigns slots. Two masters may disagree for a moment. That
 costs a lost race for rows, never a second start, because the claim (`dao/commands/commands.py`) decides in the
 database. The idea is from Apache DolphinScheduler; here slots are ordered by epoch, which is creation order without
 ties and without clocks.
@@ -39,12 +39,12 @@ def slot_view(members: Iterable[Heartbeat], alive: Collection[Epoch] | None = No
 
     Args:
         members: heartbeats of the masters in the registry.
-        alive: epochs that the database holds ALIVE; an entry of any other epoch (a phantom, a former life) gets no
-            slot.
-            None: not asked.
+        alive: epochs that the database holds ALIVE; other epochs (phantoms, former lives) get no slot. None: not
+            checked.
 
-    Of two entries with one name only the higher epoch counts. BUSY masters are left out, so that their share goes to
-    others; if all are BUSY, all are included: somebody must take new commands. Drained masters are always left out.
+    Of two entries with one name only the higher epoch counts. BUSY masters are left out, so that others get their
+    share; if all are BUSY, all are included, since somebody must take new commands. Drained masters are always left
+    out.
     """
     latest: dict[str, Heartbeat] = {}
     for member in members:

@@ -1,6 +1,6 @@
-"""A master's share of the commands. Which masters share them says `model/cluster/slot_view.py`.
+"""A master's share of the commands; `model/cluster/slot_view.py` decides which masters share them.
 
-The same rule stands in SQL where statements search by slot: in `dao/commands`, `commands.py`, `deadly_commands.py`,
+Statements that search by slot repeat the rule in SQL: in `dao/commands`, `commands.py`, `deadly_commands.py`,
 `waiting_work.py` and `queue_listings.py`.
 """
 
@@ -21,7 +21,7 @@ class Slot:
 
     @classmethod
     def of(cls, command_id: int, step: int, total: int) -> Slot:
-        """The slot that a command with this id (> 0) belongs to; `step` is the increment of the ids."""
+        """The slot of a command id (> 0); `step` is the increment of the ids."""
         return cls(command_id // step % total, total)
 
     def owns(self, command_id: int, step: int = 1) -> bool:

@@ -1,6 +1,6 @@
-"""The timing of a cluster: one set of values, stored in the database; and the times that each node reports.
+"""The timing of a cluster: one set of values in the database, and the limits that each node reports.
 
-A node whose settings differ from it does not start. Nodes that run while a person changes it keep the old values until
+A node with other settings does not start. Nodes that run while a person changes the timing keep the old values until
 they are restarted. So each node reports with every beat how long it may be silent, and is measured by that.
 """
 
@@ -16,15 +16,15 @@ from model.errors import Refused
 from model.time.durations import seconds_of
 
 TASKS_END_S = 1.0
-"""When a worker's process dies, the supervisors of its tasks kill these at once; on a busy machine that takes a moment.
-The worker is fenced only after this delay, and then its tasks run elsewhere."""
+"""When a worker's process dies, the supervisors of its tasks kill these at once, which takes a moment on a busy
+machine. The worker is fenced only after this delay, and then its tasks run elsewhere."""
 
 WORKER_CUT_MARGIN_S = 30.0
-"""A worker that lost the database ends its tasks at `worker_cut_limit`; the others wait this much longer."""
+"""A worker that lost the database ends its tasks at `worker_cut_limit`; others wait this much longer."""
 
 
 def _from_number(value: object) -> object:
-    """Numbers are seconds, also as text: an environment variable is always text."""
+    """Read numbers as seconds, also from text: an environment variable is always text."""
     if isinstance(value, str):
         if (seconds := seconds_of(value)) is not None:
             return timedelta(seconds=seconds)
@@ -83,7 +83,7 @@ class Timing(BaseModel):
 
     @classmethod
     def recorded(cls, seconds: Mapping[str, object]) -> Self:
-        """The values as stored in the database, or as a person wants to set them. Raises `Refused`."""
+        """Read the values as stored, or as a person sets them. Raises `Refused`."""
         try:
             return cls.model_validate(seconds)
         except ValidationError as error:
@@ -93,11 +93,11 @@ class Timing(BaseModel):
             raise Refused(f"the cluster cannot live by these times: {where}{': ' if where else ''}{sentence}") from None
 
     def seconds(self) -> dict[str, float]:
-        """Each value by its name, in seconds, as stored."""
+        """The values by name, in seconds, as stored."""
         return {name: getattr(self, name).total_seconds() for name in type(self).model_fields}
 
     def agreed(self, recorded: Timing) -> Timing:
-        """The cluster's timing, for a node with these settings. Raises `Refused` when the settings differ from it."""
+        """The cluster's timing. Raises `Refused` if this node's settings differ from it."""
         ours, theirs = self.seconds(), recorded.seconds()
         differing = [name for name in ours if name in self.model_fields_set and ours[name] != theirs[name]]
         if not differing:
@@ -130,8 +130,7 @@ class Silence(BaseModel):
 
     @classmethod
     def of_worker(cls, timing: Timing) -> Self:
-        """The silence that a worker with this timing reports and obeys: its tasks have ended before the earliest
-        limit."""
+        """The silence that a worker with this timing reports and obeys: its tasks end before the earliest limit."""
         return cls._of(timing, timing.worker_fence_after)
 
     @classmethod

@@ -1,1 +1,1 @@
-"""Definitions: workflows, what is wrong with them, and the plans made from them."""
+"""Definitions: workflows, their problems, and the plans made from them."""

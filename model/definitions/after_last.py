@@ -1,7 +1,7 @@
 """The task that `after_last` adds: it waits for the run of the date before, and all others come after it.
 
-It is a DEPENDENT task on the workflow itself, so that it waits, is woken, paused, stopped, explained and failed over as
-any other. It is in plans only, never in a definition. Its code is the same in each version.
+It is a DEPENDENT task on the workflow itself, so it is woken, paused, stopped, explained and failed over like any
+other. It occurs in plans only, never in a definition. Its code is the same in each version.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from model.ids import WorkflowCode
 from model.logic.date_offsets import LAST
 
 GATE = "after_last"
-"""Its name."""
 GATE_CODE_MAX = 2**63 - 1
 
 
 def gate(workflow: WorkflowCode, taken: Collection[int | None]) -> dict[str, Any]:
-    """The task, as a definition would have it. A failed run before may be repeated, so it waits without a limit.
+    """The task in the form of a definition. It waits without a limit, because a failed earlier run may be repeated.
 
     Args:
         taken: the codes of the other tasks.

@@ -1,4 +1,4 @@
-"""Which tasks may clean up after the others (`teardown`, `on_exit`), and which tasks may be after which.
+"""Which tasks may clean up after the others (`teardown`, `on_exit`), and which tasks may come after which.
 
 They run on workers, when everything else of a run is over, also after a stop. Source: docs/guides/workflows.md,
 "Cleaning up".
@@ -20,7 +20,7 @@ NOT_OF_CLOSING = ("cache",)
 
 
 def unfit_to_close(task: TaskSpec) -> str | None:
-    """Why a task cannot clean up, as a sentence; None if it can, or is not to."""
+    """Why a task cannot clean up, as a sentence; None if it can, or does not."""
     if not task.is_closing:
         return None
     field = "on_exit" if task.on_exit else "teardown"
@@ -38,7 +38,7 @@ def unfit_to_close(task: TaskSpec) -> str | None:
 
 
 def misplaced(tasks: Sequence[TaskSpec], places: Mapping[str, int]) -> Iterator[tuple[int, str]]:
-    """Tasks that wait for what runs after them: the place of each, and a sentence."""
+    """The index of each task that waits for one that runs later, and a sentence."""
     for place, task in enumerate(tasks):
         for name in task.after:
             before = tasks[places[name]]

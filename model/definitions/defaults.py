@@ -1,7 +1,7 @@
 """Defaults of a workflow's tasks: written once, as a field of the workflow.
 
-They are shorthand: when a definition is read, each task gets its own values, which are what is stored and shown. The
-text of a file is kept as it was written.
+They are shorthand: reading a definition gives each task its own values, which are stored and shown. The text of a file
+stays as written.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from model.streams.streams import NOT_OF_STREAMS, OF_STREAMS
 
 RETRIES_MAX = 1_000
 WITHOUT_EXIT_CODES = frozenset({"FAKE", "HTTP", "PROCEDURE", "SQL"})
-"""Types on workers that run no program of the task. A plug-in's type may."""
+"""Worker types that run no program of the task. A plug-in's type may."""
 RESOURCES_MAX = 10_000
 """How many resources of one pool a task may need."""
 
@@ -36,8 +36,8 @@ Resources = Annotated[
 
 
 class TaskDefaults(BaseModel):
-    """Fields of `TaskSpec` for the tasks that do not have them; None: as without. A task whose type has no such field
-    goes without, and streams have other fields than tasks that end."""
+    """Fields of `TaskSpec` for the tasks that do not set them. A task ignores defaults that its type cannot have;
+    streams have other fields than tasks that end."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -59,10 +59,7 @@ class TaskDefaults(BaseModel):
 
 
 def with_defaults(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A definition whose tasks have the values that its `defaults` gave them.
-
-    What is wrong with either is left to the models.
-    """
+    """Copy a definition's `defaults` into its tasks. The models report what is wrong with either."""
     tasks, given = content.get("tasks"), content.get("defaults")
     if not isinstance(tasks, list | tuple) or not isinstance(given, Mapping):
         return content
@@ -75,13 +72,13 @@ def with_defaults(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def given_to(task: Mapping[str, Any], written: Mapping[str, Any]) -> dict[str, Any]:
-    """A task with the defaults that it may have and does not give itself."""
+    """A task with the applicable defaults that it does not set itself."""
     unfit = _unfit(task)
     return {**{name: value for name, value in written.items() if name not in unfit}, **task}
 
 
 def _unfit(task: Mapping[str, Any]) -> Collection[str]:
-    """The fields that a default does not give to this task."""
+    """The fields that defaults do not set in this task."""
     if task.get("type") in LOGIC_TYPES:
         return {*NOT_OF_LOGIC, *OF_STREAMS}
     unfit = set(NOT_OF_STREAMS if task.get("stream") is True else OF_STREAMS)

@@ -1,4 +1,4 @@
-"""`each`: a task runs once for each element of a list, which is written down, a parameter or a result. Pure."""
+"""`each`: a task runs once for each element of a list: a literal, a parameter or a result. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 EACH = "each"
 EACH_INDEX = "each_index"
-"""The parameters that an element has beside those of its task: its value, and its place in the list, from 0."""
+"""The parameters of an element besides those of its task: its value, and its index from 0."""
 
 
 _DAMAGED = "what its row has of its elements is damaged"
@@ -35,7 +35,7 @@ def _short(value: Any) -> Any:
 
 
 def _storable(value: Any) -> Any:
-    """Dates of YAML as text, as in parameters. Raises `ValueError` for what is no list and no text."""
+    """Turn YAML dates into text, as in parameters. Raises `ValueError` if the value is neither a list nor text."""
     if isinstance(value, list | tuple):
         return json.loads(json.dumps(value, default=str))
     if not isinstance(value, str):
@@ -44,9 +44,9 @@ def _storable(value: Any) -> Any:
 
 
 class Each(BaseModel):
-    """The list: JSON, or a text with references that becomes JSON. At most `parallel` elements are under way at once.
+    """The list: JSON, or a text whose references make it JSON. At most `parallel` elements run at once.
 
-    `on_failure`: whether others still begin after one has failed.
+    `on_failure`: whether more elements begin after one has failed.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -97,13 +97,13 @@ def too_many(count: int) -> str:
 
 
 def is_of_element(name: str) -> bool:
-    """Whether a reference in a task with `each` names the element, or a part of it."""
+    """Whether a reference in an `each` task names the element, or a part of it."""
     return any(base in (EACH, EACH_INDEX) for base, _ in bases(name))
 
 
 def listed(each: Each, values: Mapping[str, str]) -> str:
-    """The list as JSON text, its references replaced by these values. In a list that is written down, a value stays
-    within its text; a large value alone stands for itself. Raises `Refused` if it is no list, too long or too large."""
+    """The list as JSON text, with its references replaced by these values. In a literal list a value stays within its
+    text; a large value alone stands for itself. Raises `Refused` if the result is no list, too long or too large."""
     room = Room("the elements of each", PARAMETERS_BYTES_MAX)
 
     def insert(name: str, value: str) -> str:
@@ -124,14 +124,14 @@ def listed(each: Each, values: Mapping[str, str]) -> str:
 
 
 def stored(text: str, count: int, values: Mapping[str, str], json_names: Sequence[str]) -> str:
-    """What the row of a task has of its elements: the list, how many it has, what all of them see, and the names of
-    what is JSON."""
+    """The content of a task's row: the list, its length, the values that all elements see, and the names of JSON
+    values."""
     known = {EACH: text, "count": count, "values": dict(values), "json": list(json_names)}
     return json.dumps(known, ensure_ascii=False)
 
 
 def count_stored(row: str) -> int:
-    """How many there are, from the row. Raises `Refused`."""
+    """The number of elements in the row. Raises `Refused`."""
     try:
         return int(json.loads(row)["count"])
     except (ValueError, TypeError, KeyError, RecursionError):
@@ -139,7 +139,7 @@ def count_stored(row: str) -> int:
 
 
 def read_stored(row: str) -> tuple[str, dict[str, str], list[str]]:
-    """The same, from the row. Raises `Refused`."""
+    """The list, values and JSON names in the row. Raises `Refused`."""
     try:
         known = json.loads(row)
         return str(known[EACH]), dict(known["values"]), list(known["json"])
@@ -148,7 +148,7 @@ def read_stored(row: str) -> tuple[str, dict[str, str], list[str]]:
 
 
 def elements_of(text: str) -> list[Any]:
-    """The elements of a list. Raises `Refused`, and `ValuesMissing` for a large one that is to be read."""
+    """Parse a list. Raises `Refused`, and `ValuesMissing` if a large list must be read first."""
     large = large_value(text)
     content = None if large is None else content_of(large)
     try:

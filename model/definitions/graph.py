@@ -55,7 +55,7 @@ class Graph:
         return _closure(codes, self.successors)
 
     def marked_before(self, marks: Mapping[TaskCode, int]) -> Mapping[TaskCode, int]:
-        """For each task the marks of all tasks before it, combined by `|`: with one bit for each, in linear time."""
+        """For each task the marks of all tasks before it, combined by `|`; linear with one bit for each mark."""
         found = dict.fromkeys(self.depth, 0)
         if marks:
             for code in sorted(self.depth, key=self.depth.__getitem__):
@@ -64,7 +64,7 @@ class Graph:
         return found
 
     def nearest(self, codes: Collection[TaskCode]) -> frozenset[TaskCode]:
-        """Those of `codes` with no other of them downstream. Walks up only to the least deep of them."""
+        """The codes that have no other of `codes` downstream. Walks up only to the least deep of them."""
         highest = min(self.depth[code] for code in codes)
         pending, passed = list(codes), set[TaskCode]()
         while pending:

@@ -1,4 +1,4 @@
-"""Where the tasks and notes of a workflow stand on a canvas: stored with a version, no part of its meaning."""
+"""The places of a workflow's tasks and notes on a canvas: stored with a version, no part of its meaning."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLACES_MAX = 10_000
 
 def _storable(text: str) -> str:
     if not is_storable(text):
-        raise ValueError("it contains a NUL or half a character, which the database does not take")
+        raise ValueError("it contains a NUL or an unpaired surrogate")
     return text
 
 
@@ -56,6 +56,6 @@ class Layout(BaseModel):
         return sorted(self.tasks.keys() - set(tasks))
 
     def only(self, tasks: Collection[str]) -> Self:
-        """The same without the places of other tasks than these."""
+        """The layout reduced to these tasks."""
         kept = {name: place for name, place in self.tasks.items() if name in set(tasks)}
         return self.model_copy(update={"tasks": kept})

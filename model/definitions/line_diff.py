@@ -1,4 +1,4 @@
-"""The difference of two texts as the lines of a unified diff, in a time that is bounded by their length."""
+"""A unified diff of two texts, in time bounded by their length."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 MATCHED_MAX = 4_000
-"""Lines, from the first difference to the last, that are matched with each other: that takes a time which grows with
-the square of their number. Of more lines all old ones are removed and all new ones added."""
+"""The most lines between the first and the last difference that are matched, since matching is quadratic. Beyond it,
+all old lines are removed and all new ones added."""
 
 
 def unified(before: Sequence[str], after: Sequence[str], of_before: str, of_after: str) -> Iterator[str]:
@@ -20,7 +20,7 @@ def unified(before: Sequence[str], after: Sequence[str], of_before: str, of_afte
     matcher = SequenceMatcher(None, old, new) if max(len(old), len(new)) <= MATCHED_MAX else None
     codes = [("replace", 0, len(old), 0, len(new))] if matcher is None else matcher.get_opcodes()
     whole = SequenceMatcher[str](None, (), ())
-    whole.opcodes = [  # type: ignore[attr-defined] # difflib groups those that it has
+    whole.opcodes = [  # type: ignore[attr-defined] # difflib only groups existing opcodes
         ("equal", 0, head, 0, head),
         *((tag, i + head, j + head, k + head, m + head) for tag, i, j, k, m in codes),
         ("equal", len(before) - tail, len(before), len(after) - tail, len(after)),
@@ -39,6 +39,6 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def _range(start: int, stop: int) -> str:
-    """As `diff -u` writes it: an empty range begins at the line before."""
+    """Format a range as `diff -u` does: an empty one begins at the line before."""
     length = stop - start
     return f"{start + 1}" if length == 1 else f"{start + bool(length)},{length}"

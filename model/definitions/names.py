@@ -1,7 +1,7 @@
-"""Names of workflows and tasks, as they may be saved.
+"""The names that workflows and tasks may be saved under.
 
-A name is typed in a shell and stands beside ids: `shoal show 12`, `@last`, `NAME` or `RUN/TASK`. One that could mean
-something else there is refused when it is saved. Rows that have such a name already keep working.
+People type names in a shell beside ids: `shoal show 12`, `@last`, `NAME` or `RUN/TASK`. A name that could mean
+something else there is refused when it is saved. Existing rows with such a name keep working.
 """
 
 from __future__ import annotations
@@ -39,5 +39,5 @@ def fault_of_task_name(name: str) -> str | None:
 
 
 def as_id(named: str) -> int | None:
-    """The number in a text, if it is one that the database can store."""
+    """The id in a text, if the database can store it."""
     return int(named) if named.isascii() and named.isdecimal() and len(named) < 19 else None

@@ -1,7 +1,7 @@
-"""What another version of a workflow changes for a run that goes on with it. Pure.
+"""What a newer version of a workflow changes for a run that continues with it. Pure.
 
-A task that succeeded and is the same in both versions keeps its result: it counts as done. A parameter that has another
-value in the new version changes the tasks that use it.
+A succeeded task that is the same in both versions keeps its result. A parameter with another value changes the tasks
+that use it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from model.parameters.parameters import references
 from model.parameters.results import bases
 
 _TAKES_ALL = ("SUB_PROCESS", "DYNAMIC")
-"""They give every parameter to their child runs."""
+"""Task types that pass every parameter to their child runs."""
 
 
 def changed_tasks(old: WorkflowSpec, new: WorkflowSpec) -> list[str]:
-    """The tasks that are new or do something else in the new version, in its order; then those that it has no more."""
+    """The tasks that are new or differ in the new version, in its order; then the removed ones."""
     values = changed_parameters(old.params, new.params)
     before = {task.name: _work(task, old) for task in old.tasks}
     changed = [
@@ -30,7 +30,7 @@ def changed_tasks(old: WorkflowSpec, new: WorkflowSpec) -> list[str]:
 
 
 def changed_parameters(old: Mapping[str, str], new: Mapping[str, str]) -> frozenset[str]:
-    """The global parameters whose values differ, those that refer to such ones among them."""
+    """The global parameters whose values differ, including those that refer to such parameters."""
     changed = {name for name in {*old, *new} if old.get(name) != new.get(name)}
     while more := {
         name for name, value in new.items() if name not in changed and not changed.isdisjoint(_named(value))
@@ -40,7 +40,7 @@ def changed_parameters(old: Mapping[str, str], new: Mapping[str, str]) -> frozen
 
 
 def _work(task: TaskSpec, spec: WorkflowSpec) -> TaskSpec:
-    """What a task does, and what it takes from its workflow; neither its number nor the order of its predecessors."""
+    """A task reduced to what it does and takes from its workflow: without code and order of predecessors."""
     own = {
         "code": None,
         "description": "",
@@ -62,5 +62,5 @@ def _uses(task: TaskSpec, values: frozenset[str]) -> bool:
 
 
 def _named(text: str) -> set[str]:
-    """The parameters that a text refers to; of `${files[0].name}` it may be `files`."""
+    """The parameters that a text refers to; `${files[0].name}` may refer to `files`."""
     return {base for name in references(text) for base, _ in bases(name)}

@@ -43,10 +43,10 @@ from model.streams.streams import StreamRule
 _TRAVELLING = frozenset(
     ParameterType(name) for name in ("INTEGER", "LONG", "FLOAT", "DOUBLE", "BOOLEAN", "DATE", "TIME", "TIMESTAMP")
 )
-"""The types of OUT parameters that hold where `${task.name}` names one: none lets a script run a value."""
+"""The types of OUT parameters that apply where `${task.name}` names them: none lets a script run a value."""
 
 _KEEPS_JSON = frozenset({"HTTP", "SWITCH"})
-"""The task types that take JSON as JSON. In a script the type would let a value of any text in."""
+"""Task types that take JSON as JSON. In a script the JSON type would admit any text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class PlannedTask:
     updates: tuple[str, ...] = ()
 
     def types_with(self, json_names: Collection[str]) -> str | None:
-        """The recorded types of an attempt in which these parameters are JSON, if its type of task keeps that."""
+        """The recorded types of an attempt in which these parameters are JSON, if its task type keeps JSON."""
         if not json_names or self.type not in _KEEPS_JSON:
             return self.parameter_types
         known = json.loads(self.parameter_types or "{}")
@@ -99,7 +99,7 @@ class PlannedTask:
 
     @property
     def waits(self) -> bool:
-        """Whether it only looks for something, now and then."""
+        """Whether it is a WAIT task."""
         return self.type == WAIT
 
 
@@ -145,12 +145,12 @@ class Plan:
 
     @property
     def has_dependents(self) -> bool:
-        """Whether one of its tasks waits for other workflows."""
+        """Whether a task of it waits for other workflows."""
         return any(isinstance(task.logic, DependentParams) for task in self.tasks.values())
 
     @property
     def starts_apart(self) -> bool:
-        """Whether one of its tasks starts another workflow without waiting for it."""
+        """Whether a task of it starts another workflow without waiting for it."""
         return any(isinstance(task.logic, SubProcessParams) and not task.logic.wait for task in self.tasks.values())
 
     @property
@@ -159,16 +159,16 @@ class Plan:
         return any(task.stream is not None for task in self.tasks.values())
 
     def task(self, code: TaskCode) -> PlannedTask:
-        """A task by its code, or by that of an element. Raises `KeyError`."""
+        """A task by its code, or by the code of one of its elements. Raises `KeyError`."""
         return self.tasks[task_of(code)]
 
     def values_named_of(self, code: TaskCode) -> list[str]:
-        """The names of those values of a task that other tasks want."""
+        """The names of this task's values that other tasks use."""
         named = [each.rest for task in self.tasks.values() for each in task.references if each.task == code]
         return list(dict.fromkeys(base for rest in named for base, _ in [*bases(rest)][-1:]))
 
     def check_given(self, given: Mapping[str, str], scope: Collection[TaskCode] | None) -> None:
-        """Raises `Refused` for a value of a start that a script of these tasks (None: of all) could run."""
+        """Raises `Refused` if a script of the tasks in `scope` (None = all) could run a value that the start gives."""
         for task in self.tasks.values():
             if task.script is None or task.is_forbidden or not (scope is None or task.code in scope):
                 continue
@@ -352,7 +352,7 @@ def _text_of_script(task: TaskSpec) -> Any:
 
 
 def _written_by_author(task: TaskSpec, known: Mapping[str, str], params: str, need: Need) -> dict[str, str]:
-    """What stands in the place of the types of those values that a script might refuse if others had given them."""
+    """The entries that take the place of types for values that a script would refuse from anybody but the author."""
     values = {name: value for name, value in known.items() if name in params or parameter_variable(name) in params}
     for param in task.local_params:
         if param.direct is Direct.IN and (param.value or param.type is not ParameterType.VARCHAR):

@@ -1,4 +1,4 @@
-"""What is wrong with a workflow definition, or a pool: one sentence for each problem, with its place.
+"""The problems of a workflow definition or a pool: one sentence each, with its place.
 
 The messages of pydantic are translated from Python's terms to those of a workflow's author.
 """
@@ -48,7 +48,7 @@ class InvalidWorkflow(Invalid):
     def of(
         cls, error: ValidationError, model: type[BaseModel], content: Mapping[str, Any], beside: Sequence[str]
     ) -> InvalidWorkflow:
-        """The problems of a `content` that is no `model`; for `beside` see `WorkflowSpec.parse`."""
+        """The problems that pydantic found in `content`; for `beside` see `WorkflowSpec.parse`."""
         return cls([_problem(model, content, part, beside) for part in error.errors()])
 
 
@@ -60,7 +60,7 @@ def faults_of_task_names(spec: WorkflowSpec) -> Iterator[Problem]:
 
 
 def wrong(where: tuple[str | int, ...], sentence: str) -> PydanticCustomError:
-    """For a validator to raise: a place, and what is wrong there beside the rest."""
+    """Make the error that a validator raises for one place."""
     return PydanticCustomError(_WRONG, "{sentence}", {"where": where, "sentence": sentence})
 
 
@@ -70,12 +70,12 @@ def raised(part: Any) -> Problem | None:
 
 
 def wrong_task(task: int, sentence: str) -> PydanticCustomError:
-    """For a validator to raise: the index of a task, and what is wrong with it beside the others."""
+    """Make the error that a validator raises for the task with this index."""
     return wrong(("tasks", task), sentence)
 
 
 def wrong_field(field: str, sentence: str) -> PydanticCustomError:
-    """For a validator to raise: a field of the workflow, and what is wrong with it beside the others."""
+    """Make the error that a validator raises for a field of the workflow."""
     return wrong((field,), sentence)
 
 
@@ -84,7 +84,7 @@ _SAID = {
     "dict_type": "must be a mapping of names to values",
     "model_type": "must be a mapping of fields to values",
     "string_type": "must be a text; write it in quotes",
-    "string_unicode": "must not contain half a character",
+    "string_unicode": "must not contain an unpaired surrogate",
 }
 
 _ELSEWHERE = {
@@ -107,7 +107,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("default_args", "task_defaults"), "defaults"),
     **dict.fromkeys(("trigger_rule", "join", "join_rule", "run_if", "run_when"), "start_when"),
 }
-"""Words of Airflow, Prefect and DolphinScheduler, and the field that is meant."""
+"""Words of Airflow, Prefect and DolphinScheduler, and the field they correspond to."""
 
 _NO_CONTROL = "must not contain control characters"
 _PATTERNS = {
@@ -180,6 +180,6 @@ def _task_of(content: Mapping[str, Any], where: tuple[str | int, ...]) -> str:
 
 
 def quoted(name: object) -> str:
-    """A name in a sentence, cut if it is too long to be one."""
+    """Quote a name in a sentence, cut to a bounded length."""
     shown = str(name)[:NAME_LENGTH_MAX]
     return f'"{shown}"' if shown.isprintable() else ascii(shown)

@@ -1,7 +1,7 @@
-"""Defaults of a project: fields for the tasks of its workflows that neither these nor their workflows give.
+"""Defaults of a project: fields for tasks that neither the task nor its workflow sets.
 
-They are written out as a file is saved, like the defaults of a workflow: a version says all that its runs do, and a
-change of the project changes none that is there.
+They are written out when a file is saved, like the defaults of a workflow: a version contains all that its runs do, and
+a change of the project changes no existing version.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DEFAULTS = frozenset(TaskDefaults.model_fields)
 
 
 def read_defaults(written: str, project: str) -> TaskDefaults:
-    """From the JSON in the row of a project. Raises `Refused`: somebody wrote there what is none."""
+    """Read the defaults from a project's row. Raises `Refused` if somebody wrote something else there."""
     try:
         return TaskDefaults.model_validate(json.loads(written))
     except ValidationError as error:
@@ -32,7 +32,7 @@ def read_defaults(written: str, project: str) -> TaskDefaults:
 
 
 def changed_defaults(before: TaskDefaults, given: TaskDefaults, without: Collection[str], project: str) -> TaskDefaults:
-    """The defaults with those that are `given`, and without these. Raises `NotFound`: there is none of that name."""
+    """Change and remove defaults. Raises `NotFound` if `without` names one that does not exist."""
     known = written_defaults(before)
     for name in without:
         if name not in known:
@@ -47,9 +47,9 @@ def written_defaults(defaults: TaskDefaults) -> dict[str, Any]:
 
 
 def with_project_defaults(spec: WorkflowSpec, defaults: TaskDefaults, project: str) -> WorkflowSpec:
-    """The definition that a file says, whose tasks have the project's defaults where it gives nothing.
+    """The definition with the project's defaults where the file sets nothing.
 
-    Raises `InvalidWorkflow`: with them it would not be right.
+    Raises `InvalidWorkflow` if the defaults make it invalid.
     """
     if not (written := written_defaults(defaults)):
         return spec
@@ -66,7 +66,7 @@ def with_project_defaults(spec: WorkflowSpec, defaults: TaskDefaults, project: s
 
 
 def as_inherited(said: WorkflowSpec, saved: WorkflowSpec) -> WorkflowSpec:
-    """What a text says, with what it leaves to the defaults of its project as it was saved."""
+    """Fill a definition's gaps with the project defaults under which it was saved."""
     if [task.name for task in said.tasks] != [task.name for task in saved.tasks]:
         return said
     tasks = [
@@ -77,8 +77,8 @@ def as_inherited(said: WorkflowSpec, saved: WorkflowSpec) -> WorkflowSpec:
 
 
 def kept_from(defaults: TaskDefaults, task: TaskSpec) -> Mapping[str, Any]:
-    """The fields in which a saved task is as if nothing was given, though the project has a default: a file must say
-    them, or it would be read as another definition."""
+    """The fields that a saved task leaves unset although the project has a default. A file must write them out, or it
+    would be read as another definition."""
     would_get = given_to(
         {"type": task.type, **{name: getattr(task, name) for name in _KINDS}}, written_defaults(defaults)
     )

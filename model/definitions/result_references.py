@@ -1,7 +1,7 @@
-"""Where the tasks of a definition name values of other tasks, and parts of JSON values. Pure.
+"""Finds where tasks name values of other tasks, and parts of JSON values. Pure.
 
-A task may name those before it: a value of another might be there or not. For tasks that clean up, all others are
-before them.
+A task may name only the tasks before it; the value of another might not exist yet. For tasks that clean up, all others
+are before them.
 """
 
 from __future__ import annotations
@@ -40,8 +40,7 @@ class ResultReference:
 
 
 def names_in(task: TaskSpec) -> Iterator[tuple[Place, str, str | None]]:
-    """The references of a task that may name more than a parameter: where each stands, its name, and the local
-    parameter that it is in."""
+    """References of a task that may name more than a parameter: place, name, and local parameter around it."""
     for place, text in _texts(task.params, ("params",)):
         for name in _names(task, text):
             yield place, name, None
@@ -85,7 +84,7 @@ def _texts(given: Any, place: Place) -> Iterator[tuple[Place, str]]:
 
 
 def result_references(spec: WorkflowSpec, codes: Mapping[str, TaskCode], graph: Graph) -> ResultReferences:
-    """Those of each task that has any. A task that is not before another cannot be named by it."""
+    """The references of each task that has any. A task that is not before another cannot be named by it."""
     named = {task.name: list(names_in(task)) for task in spec.tasks}
     mapped = {task.name for task in spec.tasks if task.each is not None}
     named = {task: names for task, names in named.items() if names}
@@ -119,7 +118,7 @@ def _out_types(task: TaskSpec) -> dict[str, ParameterType]:
 def before(
     spec: WorkflowSpec, codes: Mapping[str, TaskCode], graph: Graph, names: Iterable[str]
 ) -> Callable[[TaskCode, TaskCode], bool]:
-    """Whether the one task comes before the other, for the tasks that these references name."""
+    """Return a function that tells whether one task comes before another, for the tasks that these references name."""
     named = {codes[found[0]]: None for name in names if (found := named_task(name)) and found[0] in codes}
     marks = {code: 1 << place for place, code in enumerate(named)}
     before_each = graph.marked_before(marks)

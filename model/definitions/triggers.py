@@ -13,13 +13,16 @@ from model.fields import Name
 TRIGGERS_MAX = 20
 UPDATES_MAX = 20
 EVENT = "event"
-"""The parameter in which a run finds what started it: a JSON object."""
+"""The parameter that describes to a run the event that started it: a JSON object."""
 
 
 class TriggerSpec(BaseModel):
-    """One event: a run of a `workflow` ends in one of `states`, or a task updates a `dataset`, or tasks have updated
-    all `datasets` since they last did, in the `project` of the workflow that it starts, unless it names another. Or a
-    webhook comes that is signed with the SECRET parameter `webhook` (`model/runs/webhooks.py`)."""
+    """One event that starts the workflow.
+
+    It is the end of a run of `workflow` in one of `states`, an update of `dataset`, an update of all `datasets` since
+    the last start, or a webhook signed with the SECRET parameter `webhook` (`model/runs/webhooks.py`). `project`
+    defaults to the project of the workflow that it starts.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -44,7 +47,7 @@ Triggers = Annotated[tuple[TriggerSpec, ...], Field(max_length=TRIGGERS_MAX)]
 
 
 def unfit_trigger(triggers: Sequence[TriggerSpec]) -> str | None:
-    """What is wrong with these, as a sentence; None if nothing is."""
+    """The problem of these triggers as a sentence; None if they are valid."""
     for place, trigger in enumerate(triggers):
         named = (trigger.workflow, trigger.dataset, trigger.datasets or None, trigger.webhook)
         if named.count(None) != len(named) - 1:

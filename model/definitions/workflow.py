@@ -141,7 +141,7 @@ class TaskSpec(BaseModel):
 
     @property
     def is_closing(self) -> bool:
-        """Whether it runs when everything else of its run is over."""
+        """Whether the task runs after everything else of its run."""
         return self.teardown or self.on_exit
 
 
@@ -352,7 +352,7 @@ class WorkflowSpec(BaseModel):
             raise InvalidWorkflow.of(error, cls, content, beside) from None
 
     def coded(self, known: Mapping[str, int] | None = None) -> WorkflowSpec:
-        """The same with a code for every task: its own, else that of `known` (name -> code), else a new one."""
+        """Give every task a code: its own, else its entry in `known` (name -> code), else a new one."""
         given = {task.name: task.code for task in self.tasks if task.code is not None}
         given = {**(known or {}), **given}
         taken = set(given.values())
@@ -367,7 +367,7 @@ class WorkflowSpec(BaseModel):
         return self.model_copy(update={"tasks": tuple(tasks)})
 
     def gated(self, workflow: WorkflowCode) -> WorkflowSpec:
-        """The same with the task that `after_last` adds before all that begin a run. Needs `coded`."""
+        """Add the task of `after_last` before the first tasks of a run. Needs `coded`."""
         if self.after_last is None:
             return self
         first = TaskSpec(**gate(workflow, {task.code for task in self.tasks}))
@@ -388,7 +388,7 @@ def _is_dependent_timeout(task: TaskSpec, field: str) -> bool:
 
 
 def _unfit(task: TaskSpec) -> str | None:
-    """What in a task does not fit together; None if all does."""
+    """What in a task does not fit together; None if everything does."""
     unfit = unfit_to_wait(task) or misused(task) or unfit_to_close(task) or unfit_for_each(task)
     return unfit or _without_rule(task) or misplaced_output(task)
 

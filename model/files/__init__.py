@@ -1,1 +1,1 @@
-"""Files of projects: how they are named, which of them a task gets, and where their texts stand in a definition."""
+"""Files of projects: their names, the tasks that get them, and their texts in a definition."""

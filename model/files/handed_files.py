@@ -1,14 +1,13 @@
 """Files that tasks hand on: an OUT parameter of type FILE names one in the folder of its task. Pure.
 
 The worker puts the file into the log store, and this JSON is the value, wherever values go:
-
     {"shoal_file": KEY, "name": "sales.csv", "size": 1024, "sha256": ..., "task": "load"}
 
-To a task with a folder that names it, the worker gives the file in its place: the value is then its path. An absolute
-path is handed on as the text that it is. The paths that a definition says travel with an attempt beside its types.
+A task with a folder that names the value gets a copy of the file; the value becomes its path. An absolute path is
+handed on as plain text. The paths in a definition travel with an attempt beside its types.
 
-In place of a path the task may give JSON with files anywhere in it, each as `{"shoal_file": PATH}` with more fields if
-it likes. To a task that declares such a value as JSON, each of them comes with the `path` of its copy.
+In place of a path the task may give JSON with files anywhere in it, each as `{"shoal_file": PATH}` with any other
+fields. A task that declares such a value as JSON gets each file with the `path` of its copy.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from model.choices import Direct, ParameterType
+from model.files import task_files
 from model.files.paths import fault_of_names
-from model.files.task_files import WITHOUT_FOLDER
 from model.logic.catalog import LOGIC_TYPES
 from model.logs.name import FILE_SUFFIX, name_of
 from model.parameters.json_values import NotJson, is_container, parse_json
@@ -31,9 +30,9 @@ if TYPE_CHECKING:
     from model.definitions.workflow import TaskSpec
 
 KEY = "TASK output files"
-"""Beside the types of an attempt's parameters; no parameter has such a name."""
+"""The key beside the types of an attempt's parameters; no parameter has such a name."""
 FILES_MAX = 1_000
-"""That one attempt hands on."""
+"""The most files that one attempt hands on."""
 _MARK = "shoal_file"
 _DIGEST = re.compile("[0-9a-f]{64}")
 
@@ -74,7 +73,7 @@ def handed_file(text: str) -> HandedFile | None:
 
 
 def handed_in(text: str) -> HandedFile | list[HandedFile] | None:
-    """The same, or those of the elements of a list, without those that have none."""
+    """The file of a value, or those of a list's elements; elements without a file are left out."""
     if not has_handed(text):
         return None
     try:
@@ -89,21 +88,21 @@ def handed_in(text: str) -> HandedFile | list[HandedFile] | None:
 
 
 def files_left(said: str, folder: str) -> Any:
-    """What a task says of an OUT parameter, as JSON in which each file is an object: itself, or one for the path that
-    it is. Paths in the folder are relative to it."""
+    """Parse what a task wrote for an OUT parameter. Each file becomes an object, and so does a path. Paths in the
+    folder become relative to it."""
     given = parse_json(said) if said == "null" or is_container(said) else {_MARK: said}
     return _with_objects(given, lambda each: {**each, _MARK: each[_MARK].removeprefix(folder)})
 
 
 def paths_left(given: Any) -> Iterator[str]:
-    """The paths in it, without files that were handed on before."""
+    """The paths in it, except files that were handed on before."""
     for each in _objects(given):
         if _file(each) is None:
             yield each[_MARK]
 
 
 def files_in(text: str) -> list[HandedFile]:
-    """Those anywhere in a value that is JSON."""
+    """The files anywhere in a JSON value."""
     try:
         objects = list(_objects(parse_json(text))) if has_handed(text) else []
     except NotJson:
@@ -112,7 +111,7 @@ def files_in(text: str) -> list[HandedFile]:
 
 
 def with_paths(text: str, paths: Mapping[HandedFile, str]) -> str:
-    """A value that is JSON, with the path of each file in it."""
+    """A JSON value with the path of each file inserted."""
 
     def change(given: dict[str, Any]) -> dict[str, Any]:
         file = _file(given)
@@ -122,7 +121,7 @@ def with_paths(text: str, paths: Mapping[HandedFile, str]) -> str:
 
 
 def handed_on(given: Any, files: Mapping[str, HandedFile], masked: Callable[[str], str]) -> str:
-    """The value that stands for what a task has left, and for the files at its paths; without secrets elsewhere."""
+    """The value to store for a task's output: `files` replace its paths, and secrets elsewhere are masked."""
 
     def plain(leaf: Any) -> Any:
         text = leaf if isinstance(leaf, str) else json.dumps(leaf)
@@ -140,7 +139,7 @@ def handed_on(given: Any, files: Mapping[str, HandedFile], masked: Callable[[str
 def _with_objects(
     given: Any, change: Callable[[dict[str, Any]], Any], leaf: Callable[[Any], Any] = lambda each: each
 ) -> Any:
-    """JSON with `change` of each object that stands for a file, and `leaf` of each value that contains no other."""
+    """Map JSON: `change` for each object that stands for a file, `leaf` for each other scalar."""
     if isinstance(given, dict):
         if isinstance(given.get(_MARK), str):
             return change(given)
@@ -165,25 +164,25 @@ def _file(given: Any) -> HandedFile | None:
 
 
 def is_asked_for(name: str, params: str) -> bool:
-    """Whether the parameters of a task, as JSON text, name a value, so that the task needs its file."""
+    """Whether a task's parameters, as JSON text, name a value, so that the task needs its file."""
     forms = (f"{{{json.dumps(name, ensure_ascii=False)[1:-1]}}}", parameter_variable(name))
     return any(form in params for form in forms)
 
 
 def fault_of_output(path: str) -> str | None:
-    """Why the value of an OUT parameter is no file that can be handed on, as the end of a sentence; None if it is."""
+    """Why the value of an OUT parameter cannot be handed on as a file, as the end of a sentence; None if it can."""
     if path.startswith("/"):
         return None
     return fault_of_names(path, "write it from the folder of the task, such as out/sales.csv")
 
 
 def names_output(type_: str, direct: Direct, of: ParameterType) -> bool:
-    """Whether a parameter of a task of a type names a file in its folder."""
-    return direct is Direct.OUT and of is ParameterType.FILE and type_ not in (*WITHOUT_FOLDER, *LOGIC_TYPES)
+    """Whether such a parameter names a file in the task's folder."""
+    return direct is Direct.OUT and of is ParameterType.FILE and type_ not in (*task_files.WITHOUT_FOLDER, *LOGIC_TYPES)
 
 
 def misplaced_output(task: TaskSpec) -> str | None:
-    """Why a task cannot hand on a file as it says; None if it can."""
+    """Why a task cannot hand on a file as declared; None if it can."""
     for name, path in _outputs(task).items():
         if task.cache and not path.startswith("/"):
             return (
@@ -195,7 +194,7 @@ def misplaced_output(task: TaskSpec) -> str | None:
 
 
 def recorded(task: TaskSpec) -> dict[str, str]:
-    """What travels with an attempt: the path of each such file, empty where only the task says it."""
+    """The path of each such file, as it travels with an attempt; empty where only the task knows the path."""
     paths = _outputs(task)
     return {KEY: json.dumps(paths, ensure_ascii=False)} if paths else {}
 
@@ -205,8 +204,5 @@ def _outputs(task: TaskSpec) -> dict[str, str]:
 
 
 def recorded_in(types: str | None) -> Mapping[str, str]:
-    """The paths among what travels with an attempt. Raises `ValueError`: it is no JSON."""
-    if types is None or f'"{KEY}"' not in types:
-        return {}
-    found: dict[str, str] = json.loads(json.loads(types).get(KEY, "{}"))
-    return found
+    """The paths in that entry. Raises `ValueError` if it is no JSON."""
+    return task_files.recorded_in(types, KEY)

@@ -1,4 +1,4 @@
-"""Paths of files in a project, which are also those in the folder of a task."""
+"""Paths of files in a project, which are the same in the folder of a task."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import AfterValidator
 PATH_BYTES_MAX = 1_000
 NAME_BYTES_MAX = 255
 OF_SHOAL = ("script.sh", "script.py")
-"""What a task's own script is called in its folder."""
+"""The names of a task's own script in its folder."""
 
 
 def fault_of_path(path: str) -> str | None:
@@ -25,7 +25,7 @@ def fault_of_path(path: str) -> str | None:
 
 
 def fault_of_names(path: str, cure: str) -> str | None:
-    """The same of any path below some folder, with what to write instead."""
+    """The same check for a path below any folder; `cure` says what to write instead."""
     names = path.split("/")
     if any(name in ("", ".", "..") for name in names):
         return f'has an empty name, "." or ".." in it; {cure}'
@@ -50,4 +50,4 @@ def _file_or_folder(path: str) -> str:
 
 FilePath = Annotated[str, AfterValidator(_file_path)]
 FileOrFolder = Annotated[str, AfterValidator(_file_or_folder)]
-"""A path; with a slash at its end a folder: all files below it."""
+"""A path; with a trailing slash a folder: all files below it."""

@@ -1,8 +1,8 @@
-"""Which files of its project a version has, by content: those that its tasks get, and those whose text it contains.
+"""The project files of a version, by content: those that its tasks get, and those whose text it contains.
 
-They are found as a version is saved, so that a version says all that its runs do, and files that change later change
-no version that is there. `file_contents` of a definition is the hash of each file that tasks get, by its path. A text
-stands in the definition itself, in the place of `{file: path}`.
+They are resolved when a version is saved, so that a version contains all that its runs do, and a file that changes
+later changes no existing version. `file_contents` of a definition maps paths to hashes. A text stands in the definition
+itself, in the place of `{file: path}`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from model.definitions.workflow import TaskSpec, WorkflowSpec
 
 FILES_MAX = 500
-"""Of one workflow."""
+"""The most files of one workflow."""
 TEXT_FIELDS = ("script", "sql", "pre_statements", "post_statements")
-"""Parameters of tasks that may be the text of a file."""
+"""Task parameters that may be the text of a file."""
 WITHOUT_FOLDER = ("FAKE", "HTTP", "PROCEDURE", "K8S")
-"""Types whose tasks read no file of a folder."""
+"""Task types that read no file of a folder."""
 KEY = "TASK files"
-"""Beside the types of an attempt's parameters; no parameter has such a name."""
+"""The key beside the types of an attempt's parameters; no parameter has such a name."""
 
 
 def file_named(value: Any) -> str | None:
@@ -35,7 +35,7 @@ def file_named(value: Any) -> str | None:
 
 
 def texts_named(spec: WorkflowSpec) -> Iterator[tuple[int, str, str]]:
-    """The place of each task that has the text of a file, the parameter that has it, and the file's path."""
+    """For each task that takes the text of a file: its index, the parameter, and the file's path."""
     for place, task in enumerate(spec.tasks):
         for name in TEXT_FIELDS:
             if (path := file_named(task.params.get(name))) is not None:
@@ -43,7 +43,7 @@ def texts_named(spec: WorkflowSpec) -> Iterator[tuple[int, str, str]]:
 
 
 def with_samples(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters with some text in the place of each file's, so that the others can be checked without it."""
+    """The parameters with a sample text for each file, so that the others can be checked without it."""
     return {
         name: "0" if name in TEXT_FIELDS and file_named(value) is not None else value for name, value in params.items()
     }
@@ -59,7 +59,7 @@ def problems_of_paths(spec: WorkflowSpec) -> list[Problem]:
 
 
 def names_files(spec: WorkflowSpec) -> bool:
-    """Whether it needs any file, or had some."""
+    """Whether the definition needs files, or had some."""
     return bool(spec.file_contents) or any(task.files for task in spec.tasks) or any(texts_named(spec))
 
 
@@ -67,10 +67,10 @@ def with_files(spec: WorkflowSpec, hashes: Mapping[str, str], texts: Mapping[str
     """The definition as it is saved.
 
     Args:
-        hashes: of all files of the project that it names, by their paths.
-        texts: of those whose text it contains.
+        hashes: path -> hash of all project files that it names.
+        texts: path -> content of those whose text it contains.
     Raises:
-        InvalidWorkflow: the project has not all of them, or they are too many.
+        InvalidWorkflow: a file does not exist, or there are too many.
     """
     problems = [
         Problem(
@@ -109,7 +109,7 @@ def with_files(spec: WorkflowSpec, hashes: Mapping[str, str], texts: Mapping[str
 
 
 def as_saved(said: WorkflowSpec, saved: WorkflowSpec) -> WorkflowSpec:
-    """What a text says, with the files as they were when it was saved."""
+    """A definition with the files that it had when it was saved."""
     if not names_files(said) and not saved.file_contents:
         return said
     tasks = tuple(
@@ -128,9 +128,9 @@ def _with_saved_texts(said: Mapping[str, Any], saved: Mapping[str, Any]) -> dict
 
 
 def recorded(task: TaskSpec, contents: Mapping[str, str]) -> dict[str, str]:
-    """What travels with an attempt of the task of its files; nothing if it gets none.
+    """The files of a task as they travel with an attempt; empty if it gets none.
 
-    A path that the version knows no content of travels too, so that the attempt says so.
+    A path without a known content travels too, so that the attempt reports it.
     """
     if not task.files:
         return {}
@@ -139,11 +139,11 @@ def recorded(task: TaskSpec, contents: Mapping[str, str]) -> dict[str, str]:
     return {KEY: json.dumps({**found, **missing}, sort_keys=True)}
 
 
-def recorded_in(types: str | None) -> Mapping[str, str]:
-    """The hash of each file among what travels with an attempt, by its path. Raises `ValueError`: it is no JSON."""
-    if types is None or f'"{KEY}"' not in types:
+def recorded_in(types: str | None, key: str = KEY) -> Mapping[str, str]:
+    """The hash of each file in that entry, by path. Raises `ValueError` if it is no JSON."""
+    if types is None or f'"{key}"' not in types:
         return {}
-    found: dict[str, str] = json.loads(json.loads(types).get(KEY, "{}"))
+    found: dict[str, str] = json.loads(json.loads(types).get(key, "{}"))
     return found
 
 

@@ -1,11 +1,10 @@
-"""APPROVAL: wait for a person, who approves or rejects; with an approval the person gives values, its results.
+"""APPROVAL: wait for a person, who approves or rejects; the values of an approval are the task's results.
 
-The form declares these values as a workflow does its parameters (`model/parameters/declared.py`). The text and the
-defaults of the form may name parameters of the run. They are put in when somebody asks what to answer: the row of the
-attempt has all that they need.
+The form declares these values as a workflow declares its parameters (`model/parameters/declared.py`). Its text and
+defaults may name parameters of the run, which are inserted when somebody opens the question: the attempt's row has all
+that they need.
 
-The answer, the timeout or a halt of the run ends the attempt, whichever locks its row first
-(`dao/tasks/approvals.py`).
+The answer, the timeout or a halt of the run ends the attempt, whichever locks its row first (`dao/tasks/approvals.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ from model.parameters.text import ParameterValue, plain_data
 from model.time.run_time import RunTime
 
 APPROVAL = "APPROVAL"
-"""The task type."""
 ANSWERED_BY = "answered_by"
 """The result that names who approved."""
 TEXT_MAX = 20_000
@@ -40,7 +38,7 @@ REASON_MAX = 2_000
 
 
 class OnTimeout(StrEnum):
-    """What becomes of a task that nobody has answered at its timeout."""
+    """What happens to a task that nobody has answered at its timeout."""
 
     FAIL = "FAIL"
     SKIP = "SKIP"
@@ -54,7 +52,7 @@ class FormField(LongForm):
 
 
 def _long(given: Any) -> Any:
-    """Each field in its long form, read as the `params` of a workflow are."""
+    """Expand each field to its long form, as the `params` of a workflow."""
     if not isinstance(given, Mapping):
         return given
     apart = declared_apart({"params": given})
@@ -76,10 +74,10 @@ Form = Annotated[
 
 
 class ApprovalParams(LogicParams):
-    """What a person reads and fills in, who may answer, and how long that may take.
+    """What a person reads and fills in, who may answer, and the time limit.
 
-    `users` may answer, and who has the `role` in the project or a higher one; without both, an OPERATOR. The alert goes
-    to `alert_group`, else to that of the run.
+    The `users` may answer, and accounts with `role` or higher in the project; without both, an OPERATOR. The alert goes
+    to `alert_group`, else to the run's.
     """
 
     text: Annotated[str, Field(min_length=1, max_length=TEXT_MAX), AfterValidator(plain_data)]
@@ -108,7 +106,7 @@ class ApprovalParams(LogicParams):
 
     @property
     def least_role(self) -> Role | None:
-        """The role with which anybody may answer; None: only the users who are named may."""
+        """The lowest role that may answer; None: only the named users may."""
         return Role.OPERATOR if self.role is None and not self.users else self.role
 
     @property
@@ -120,7 +118,7 @@ class ApprovalParams(LogicParams):
         return " or ".join(filter(None, (", ".join(named[:-1]), named[-1])))
 
     def may_be_answered_by(self, name: str, project: str, roles: Mapping[str, Role], *, is_admin: bool) -> bool:
-        """Whether an account may answer: as one of the users, or by its role; an admin has every role."""
+        """Whether an account may answer: as a named user, or by its role; an admin has every role."""
         if name.lower() in (each.lower() for each in self.users):
             return True
         least = self.least_role
@@ -129,13 +127,13 @@ class ApprovalParams(LogicParams):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a person sees, with the values of the run in it."""
+    """What a person sees, with the run's values inserted."""
 
     text: str
     form: Mapping[str, FormField]
 
     def results(self, given: Mapping[str, str]) -> dict[str, str]:
-        """The results of an approval with these values; what is not given has its default.
+        """The results of an approval; a value that is not given gets its default.
 
         Raises `WrongParameters` with the faults of all fields.
         """
@@ -158,11 +156,11 @@ class Question:
 
 
 def question_of(params: ApprovalParams, values: Mapping[str, str], time: RunTime) -> Question:
-    """What a person sees: text and defaults with these values in the place of references. Raises `Refused`."""
+    """Insert these values into the text and the defaults. Raises `Refused`."""
     room = Room("the text and the form")
 
     def put_in(text: str) -> str:
-        # First, so that what is put in stays what it is.
+        # First, so that inserted values are not parsed.
         return without_sealed(replace_references(time.put_into(text), values, room.take))
 
     form = {name: field.model_copy(update={"value": put_in(field.value)}) for name, field in params.form.items()}

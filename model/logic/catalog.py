@@ -30,19 +30,19 @@ NOT_OF_LOGIC = (
     *("retry_times", "delay_time", "timeout", "dispatch_timeout", "cache", "skip_exit_codes", "tenant", "resources"),
     *("stream", "files", "data_sources"),
 )
-"""Fields of tasks that run on workers. DEPENDENT has a timeout too."""
+"""Fields that only worker tasks have. DEPENDENT has a timeout too."""
 
 
 def check_logic(
     type_: str, params: Mapping[str, Any], successors: Collection[str], predecessors: Collection[str]
 ) -> list[str]:
-    """The problems of a task of a logic type: one sentence each, without its name; none if it is valid.
+    """The problems of a logic task, one sentence each, without its name.
 
     Args:
         type_: a key of `LOGIC_TYPES`.
         params: as written in the definition.
-        successors: names of the tasks that come directly after it.
-        predecessors: names of the tasks that come directly before it.
+        successors: names of the tasks directly after it.
+        predecessors: names of the tasks directly before it.
     Raises:
         KeyError: the type is not a logic type.
     """

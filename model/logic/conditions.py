@@ -63,7 +63,7 @@ class ConditionsParams(LogicParams):
         return tuple(dict.fromkeys((*self.on_success, *self.on_failure)))
 
     def named(self) -> tuple[str, ...]:
-        """The predecessors whose results it uses, each once; a failure of theirs is handled and is not the run's."""
+        """The predecessors whose results it uses, each once; it handles their failures, so the run does not fail."""
         return tuple(dict.fromkeys(item.task for group in self.when for item in group.items))
 
 

@@ -1,12 +1,12 @@
 """Offsets: the one time that an item of a DEPENDENT task asks for, computed from a schedule time in a workflow's zone.
 
-`same`, `-23h`, `-1d`, `-1d12h`, `+30m`, `today 06:00`, `yesterday 06:00`, `-7d 06:00`. Days are days of the calendar:
-`-1d` is the same time of the clock on the day before, 23 or 25 hours ago when the clock changed. Hours, minutes and
-seconds are elapsed time. A time that the clock skips is the first moment after the gap, and of one that occurs twice it
-is the first, as a crontab fires.
+`same`, `-23h`, `-1d`, `-1d12h`, `+30m`, `today 06:00`, `yesterday 06:00`, `-7d 06:00`. Days are calendar days: `-1d` is
+the same clock time on the day before, 23 or 25 hours ago if the clock changed. Hours, minutes and seconds are elapsed
+time. A time that the clock skips means the first moment after the gap; of one that occurs twice, the first counts, as
+in crontab.
 
-The run that is due at exactly this time counts, to the second: as Airflow's ExternalTaskSensor finds it by
-`execution_delta`. A nearer one never stands in for it.
+Only the run that is due at exactly this time counts, to the second, as with `execution_delta` of Airflow's
+ExternalTaskSensor. A nearby run never stands in for it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from model.logic.date_cycles import Interval
 from model.time.cron import instant_of
 
 DAYS_MAX = 62
-"""As far as an offset reaches, back or ahead; less than the retention keeps runs that somebody names."""
+"""The reach of an offset in both directions; shorter than the retention of runs that a task names."""
 SAME = "same"
 LAST = "last"
 """Not one time: the last run that a schedule or a backfill made for an earlier date."""
 _EARLIEST = datetime(1, 1, 3, tzinfo=UTC)
-"""Of a run that can be told."""
+"""The earliest time that can be searched."""
 _NAMED = {"today": 0, "yesterday": -1}
 _ELAPSED = re.compile(r"([+-])(?:(\d{1,4})d)?(?:(\d{1,5})h)?(?:(\d{1,6})m)?(?:(\d{1,7})s)?")
 _AT_TIME = re.compile(r"(?:(today|yesterday)|([+-]\d{1,4})d) (\d{1,2}):(\d\d)(?::(\d\d))?")
@@ -43,10 +43,10 @@ def read_offset(text: str) -> str:
 
 
 def moment(offset: str, at: datetime, zone: ZoneInfo) -> datetime:
-    """The time that an offset asks for, to the second, in UTC.
+    """The time of an offset, to the second, in UTC.
 
     Args:
-        offset: was read by `read_offset`.
+        offset: as accepted by `read_offset`.
         at: the schedule time, aware.
         zone: the workflow's.
     Raises:
@@ -66,7 +66,7 @@ def moment(offset: str, at: datetime, zone: ZoneInfo) -> datetime:
 
 
 def span_of(offset: str, at: datetime, zone: ZoneInfo) -> Interval:
-    """Where the run is found that an offset asks for. Raises `Refused`, as `moment` does."""
+    """The span in which the run of an offset is searched. Raises `Refused`, as `moment` does."""
     if offset == LAST:
         return _EARLIEST, at
     found = moment(offset, at, zone)
@@ -74,7 +74,7 @@ def span_of(offset: str, at: datetime, zone: ZoneInfo) -> Interval:
 
 
 def _read(text: str) -> tuple[int, time | None, timedelta]:
-    """Days of the calendar, a time of the clock if one is given, and elapsed time. Raises `ValueError`."""
+    """Calendar days, a clock time if given, and elapsed time. Raises `ValueError`."""
     if text == SAME:
         return 0, None, timedelta()
     if found := _AT_TIME.fullmatch(text):

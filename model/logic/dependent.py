@@ -51,10 +51,10 @@ class State(StrEnum):
 
 
 class DependentItem(Part):
-    """A dependency: without `task` the whole workflow, with `*` or ALL each of its tasks, else the named task.
+    """A dependency: the whole workflow without `task`, each of its tasks with `*` or ALL, else the named task.
 
-    `workflow` is a name or a code; without `project` it is in the same project. Either `cycle` or `at` says for which
-    dates. With `pass_outputs` the outputs of what was found are those of the DEPENDENT task too.
+    `workflow` is a name or a code; `project` defaults to its own. Either `cycle` or `at` selects the dates. With
+    `pass_outputs` the outputs of what it found become those of the DEPENDENT task.
     """
 
     workflow: Workflow
@@ -74,7 +74,7 @@ class DependentItem(Part):
 
     @property
     def all_tasks(self) -> bool:
-        """Whether each task of the workflow is meant."""
+        """Whether the item depends on every task of the workflow."""
         return self.task in ALL_TASKS
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ class DependentItem(Part):
         return f"{task}workflow {workflow}{whose} ({self.cycle or self.at})"
 
     def spans(self, schedule_time: datetime, zone: ZoneInfo) -> list[Interval]:
-        """The spans in which it searches, for a run with this schedule time. Raises `Refused`."""
+        """The spans in which to search, for a run with this schedule time. Raises `Refused`."""
         if self.cycle is not None:
             return intervals(self.cycle, schedule_time, zone)
         return [span_of(self.at or "", schedule_time, zone)]
@@ -123,9 +123,9 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """An outcome, its reason as a sentence, and in how many minutes time alone changes it (None: only an event can).
+    """An outcome, its reason as a sentence, and the minutes until time alone changes it (None: only an event can).
 
-    `outputs` are those that a success passes on, a JSON object.
+    `outputs` is the JSON object that a success passes on.
     """
 
     outcome: Outcome
@@ -140,8 +140,7 @@ Facts = Mapping[DependentItem, Sequence[State | None]]
 
 @dataclass(frozen=True)
 class Asked:
-    """What an item with `at` asks for and what there is, in words: the time, and the run found or else the one before
-    it."""
+    """The time that an item with `at` asks for, and the run found, else the one before it; in words."""
 
     time: str
     found: str
@@ -186,14 +185,14 @@ def evaluate(
 
 
 def unmet(item: DependentItem) -> str:
-    """What is told of an item of another project."""
+    """The reason to show for an item of another project."""
     return f"{item} is not met"
 
 
 def _standing(
     params: DependentParams, item: DependentItem, states: Sequence[State | None], over: bool, asked: Asked | None
 ) -> Verdict:
-    """One item: each of its spans must succeed. `again_in_minutes` is not 0 if `wait_minutes` limit the wait."""
+    """The verdict on one item: each span must succeed. `again_in_minutes` is not 0 if `wait_minutes` limit the wait."""
     each = [_of_span(params, item, state, over, asked) for state in states]
     outcome = _join(Relation.AND, [span.outcome for span in each])
     first = next((span for span in each if span.outcome is outcome), Verdict(outcome, ""))

@@ -25,7 +25,7 @@ from model.parameters.parameters import replace_references
 from model.parameters.text import ParameterValue
 
 OUTPUT = "dynamic.out"
-"""The parameter that has the outputs of all children."""
+"""The parameter with the outputs of all children."""
 LISTS_MAX = 20
 INSTANCES_MAX = 10_000
 INSTANCES_DEFAULT = 1_024
@@ -34,13 +34,12 @@ LISTS_LENGTH_MAX = 1_048_576
 
 
 def own_output(task_name: str) -> str:
-    """The parameter that has those of the children of this task, whatever others follow it."""
+    """The parameter with the outputs of this task's children, whichever other DYNAMIC tasks follow."""
     return f"{OUTPUT}.{re.sub('[^A-Za-z0-9_.]', '_', task_name)}"
 
 
 class DynamicList(Part):
-    """A name and its values: a text that is split at each `separator`, or a JSON list; both may contain `${name}` and
-    `$[...]`."""
+    """A name and its values: a text split at `separator`, or a JSON list; both may contain `${name}` and `$[...]`."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]{0,199}$")]
     value: ParameterValue
@@ -65,7 +64,6 @@ class DynamicParams(LogicParams):
     max_instances: int = Field(INSTANCES_DEFAULT, ge=1, le=INSTANCES_MAX)
 
     def problems(self) -> list[str]:
-        """Reports two lists with the same name."""
         names = [each.name for each in self.lists]
         twice = dict.fromkeys(name for name in names if names.count(name) > 1)
         return [f'two lists are named "{name}"; give each a different name' for name in twice]

@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from cel import Program
 
 TOKENS_MAX = 600
-"""For all conditions of one task: CEL parses one in up to 8 µs, and a master's loop must not be blocked for 5 ms."""
+"""A limit for all conditions of one task: CEL parses one token in up to 8 µs, and a master's loop must not be blocked
+for 5 ms."""
 LENGTH_MAX = 10_000
-"""In characters, of all conditions of one task."""
+"""In characters, for all conditions of one task."""
 VALUES_LENGTH_MAX = 100_000
 """In characters, over the values in one condition, each counted as often as it occurs."""
 EXAMPLE = '${a} > 5 && "${b}" == "x"'
@@ -70,7 +71,7 @@ _MEANT = {"and": "&&", "or": "||", "not": "!", "True": "true", "False": "false",
 
 
 class _Kind(Enum):
-    """How a reference is bound."""
+    """How a reference is bound to a value."""
 
     QUOTED = auto()
     """Within quotes: always as text."""
@@ -117,7 +118,7 @@ class Condition:
             raise Refused(f"its values have more than {VALUES_LENGTH_MAX:,} characters; compare something shorter")
         for name in self.uses:
             if not is_storable(values[name]):
-                raise Refused(f"the value of {name} contains a NUL or half a character; remove it")
+                raise Refused(f"the value of {name} contains a NUL or an unpaired surrogate; remove it")
         program = self._compiled()
         kept = {
             name: json.loads(values[name]) for name in json_names if name in self.uses and is_container(values[name])
@@ -153,7 +154,7 @@ class Condition:
 
 
 def _value_of(value: str, kept: object, kind: _Kind, as_text: Container[_Kind]) -> object:
-    """What is bound: of what is `kept` as JSON that, else the value as text or by its look."""
+    """The bound value: JSON if it was `kept` as such, else the text or what it looks like."""
     if kept is not None and kind is not _Kind.QUOTED:
         return kept
     return value if kind in as_text else looks_like(value)
@@ -244,7 +245,7 @@ def _check(before: _Token, token: _Token) -> None:
 
 @dataclass
 class _Part:
-    """The tokens between two of `&& || ? :`, or in the arguments of one function."""
+    """The tokens between two of `&& || ? :`, or within the arguments of one function."""
 
     of_text: bool = False
 

@@ -103,7 +103,7 @@ _SAID = {
     "model_type": "must be a mapping of fields to values",
     "model_attributes_type": "must be a mapping of fields to values",
     "string_type": "must be a text; write it in quotes",
-    "string_unicode": "must not contain half a character",
+    "string_unicode": "must not contain an unpaired surrogate",
     "string_pattern_mismatch": "must not contain control characters",
 }
 

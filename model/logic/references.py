@@ -21,8 +21,8 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A workflow that a task, or a trigger (`task` is empty), refers to: by its name, in `project` if that is given, or
-    by its code. `runs` is False for one that it does not start."""
+    """A reference of a task or trigger (`task` is empty) to a workflow: by name, in `project` if given, or by code.
+    `runs` is False if it does not start that workflow."""
 
     task: str
     workflow: str | int
@@ -50,18 +50,18 @@ def references(tasks: Iterable[TaskSpec]) -> Iterator[Reference]:
 
 
 def triggering(triggers: Iterable[TriggerSpec]) -> Iterator[Reference]:
-    """The workflows whose ends these triggers wait for."""
+    """The references to the workflows that fire these triggers."""
     for trigger in triggers:
         if trigger.workflow is not None:
             yield Reference("", trigger.workflow, trigger.project, False, TRIGGER)
 
 
 def to_name(spec: WorkflowSpec, project_of: Callable[[str | None, str | None], str | None]) -> dict[Path, str]:
-    """Where a definition is to name another project than it does.
+    """The places at which a definition must name another project.
 
     Args:
-        project_of: the name of a workflow, None = of a dataset, and the project that stands beside it -> the project to
-            name there; None = as it is.
+        project_of: (workflow name or None for a dataset, project beside it) -> the project to write there; None =
+            unchanged.
     """
     found = {}
     for path, named in _naming_places(spec):
@@ -75,7 +75,7 @@ def to_name(spec: WorkflowSpec, project_of: Callable[[str | None, str | None], s
 
 
 def naming(spec: WorkflowSpec, projects: Mapping[Path, str]) -> WorkflowSpec:
-    """The definition, with these projects named in these places."""
+    """The definition with these projects written in these places."""
     content = json.loads(spec.model_dump_json(exclude_defaults=True))
     for path, project in projects.items():
         place: Any = content

@@ -1,4 +1,4 @@
-"""SUB_PROCESS: another workflow as a child instance; the task ends with the child's result, or when it has begun."""
+"""SUB_PROCESS: another workflow as a child run; the task ends with the child's result, or once the child has begun."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from model.parameters.text import ParameterValue
 
 PARAMS_MAX = 1_000
 STARTED_RUN = "started.run"
-"""The parameter that has the id of a run that was started without waiting for it."""
+"""The parameter with the id of a run that was started without waiting for it."""
 
 
 class SubProcessParams(LogicParams):
-    """The child workflow: without `project` in the same project, without `version` its newest when it starts.
+    """The child workflow: `project` defaults to its own, `version` to the newest at the start.
 
     `params` are the child's start parameters; their values may contain `${name}` and `$[...]`. Without `wait` the other
-    run is no child: the task has succeeded once it has begun, and nothing of this run concerns it any more.
+    run is no child: the task succeeds once that run has begun, and ignores it from then on.
     """
 
     workflow: Workflow

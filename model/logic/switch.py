@@ -1,7 +1,7 @@
-"""SWITCH: the first condition that is true chooses the branch, otherwise the default; all others are skipped.
+"""SWITCH: the first true condition chooses the branch, otherwise the default; all others are skipped.
 
-The syntax of a condition is defined in `model/logic/expression.py`. A condition that cannot be evaluated with the
-present values stops the choice, even if a later one is true: a master must not guess.
+`model/logic/expression.py` defines the syntax. A condition that cannot be evaluated stops the choice, even if a later
+one is true: a master must not guess.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ CASES_MAX = 100
 
 
 class SwitchCase(Part):
-    """A condition, and the tasks that come next if it is true and none before it is."""
+    """A condition, and the tasks that follow if it is the first true one."""
 
     when: Annotated[str, Field(min_length=1, max_length=LENGTH_MAX)]
     then: Annotated[Branch, Field(min_length=1)]
 
 
 class SwitchParams(LogicParams):
-    """Cases in their order. Without `default` nothing comes next if no case is true."""
+    """Cases in their order. Without `default` nothing follows if no case is true."""
 
     cases: tuple[SwitchCase, ...] = Field(min_length=1, max_length=CASES_MAX)
     default: Branch = ()
@@ -47,7 +47,7 @@ def check(params: SwitchParams) -> None:
 
 
 def choose(params: SwitchParams, values: Mapping[str, str], json_names: Collection[str] = ()) -> tuple[str, ...]:
-    """The tasks of the chosen branch; as `true_case`."""
+    """The tasks of the chosen branch; arguments and errors as `true_case`."""
     case = true_case(params, values, json_names)
     return params.default if case is None else params.cases[case - 1].then
 

@@ -1,9 +1,9 @@
-"""The name of a task's log: a path that is built from ids alone, the same on a worker's disk and in the log store.
+"""The name of a task's log: a path of ids, the same on a worker's disk and in the log store.
 
 <yyyyMMdd>/<workflow code>/<workflow instance>/<task instance>.log
 
-A value that is too large for a row is beside it in the log store, as <task instance>.<number>.value; one that a master
-has made of those of many tasks as <SHA-256>.value. A file that a task hands on is <task instance>.<number>.file.
+A value that is too large for a row lies beside it in the log store, as <task instance>.<number>.value; one that a
+master combined from many tasks as <SHA-256>.value. A file that a task hands on is <task instance>.<number>.file.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _KEY = re.compile(
 )
 FILE_SUFFIX = ".file"
 NO_ATTEMPT = TaskInstanceId(0)
-"""Of a value that belongs to its run alone."""
+"""Stands for the attempt of a value that belongs to its run alone."""
 
 
 @dataclass(frozen=True)
 class LogName:
-    """The name of a log. `date` is the day as yyyyMMdd (UTC) on which its attempt was queued."""
+    """The name of a log. `date` is the UTC day, as yyyyMMdd, on which its attempt was queued."""
 
     date: str
     workflow_code: WorkflowCode
@@ -43,11 +43,11 @@ class LogName:
 
     @property
     def file(self) -> str:
-        """The file in the last of them."""
+        """The name of the file, the last part of the path."""
         return f"{self.task_instance_id:d}.log"
 
     def key(self, first: int = 0) -> str:
-        """The name of its copy in the log store. The bytes before `first` were discarded, and are not in the copy."""
+        """The name of its copy in the log store, which lacks the discarded bytes before `first`."""
         last = self.file if first == 0 else f"{self.task_instance_id:d}.{first:d}.log"
         return "/".join((*self.folders, last))
 
@@ -56,7 +56,7 @@ class LogName:
         return "/".join((*self.folders, f"{self.task_instance_id:d}.{number:d}.value"))
 
     def file_key(self, number: int) -> str:
-        """The name of a file that its attempt hands on in the log store."""
+        """The name of a file that its attempt hands on, in the log store."""
         return "/".join((*self.folders, f"{self.task_instance_id:d}.{number:d}{FILE_SUFFIX}"))
 
 
@@ -66,8 +66,8 @@ def value_of_run(date: str, code: WorkflowCode, run: WorkflowInstanceId, digest:
 
 
 def name_of(key: str) -> LogName | None:
-    """The log of a copy, or of a value or file beside it, in the log store, with `NO_ATTEMPT` for one of a run alone;
-    None if that is no name of one."""
+    """Parse the key of a copy, value or file in the log store; the attempt is `NO_ATTEMPT` for a value of a run. None
+    for any other text."""
     found = _KEY.fullmatch(key)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""What a request for a part of a log contains: which attempt, from where, how much, until when; and its signature.
+"""Requests for a part of a log: the attempt, the range, the expiry, and their signature.
 
 Anyone who sees a request can read the same part for a minute, and nothing else. A worker generates its key, stores it
 in its folder and writes it to the database, where only the roles that may read logs can read it
@@ -17,7 +17,7 @@ LIVES_S = 60
 """Long enough for a slow response to begin."""
 
 TIME_HEADER = "X-Shoal-Time"
-"""The worker's time: seconds since its machine started, independent of the wall clock. A refusal contains it, so that a
+"""The worker's time: seconds since its machine started, independent of the wall clock. Refusals carry it, so that a
 reader can sign for it."""
 
 
@@ -28,7 +28,7 @@ def signed(key: str, path: str, offset: int, limit: int, now_s: float) -> dict[s
 
 
 def check(key: str, path: str, query: Mapping[str, str], now_s: float) -> None:
-    """Return if this request was signed with the key, unchanged, within its time. Raises `Refused`."""
+    """Check that the request was signed with this key, unchanged, within its time. Raises `Refused`."""
     signed = {name: query.get(name, "") for name in ("offset", "limit", "expires")}
     given = query.get("signature", "").encode(errors="replace")
     if not hmac.compare_digest(_signature(key, path, signed).encode(), given):

@@ -1,4 +1,4 @@
-"""Built-in parameters that every task has: which run it belongs to, and the time that the run is for.
+"""Built-in parameters of every task: its run, and the time that the run is for.
 
 The master adds those of the run to the run's parameters. The worker adds those of one attempt (`system.task.*`), since
 an attempt has no id before it is queued. Source: docs/reference/parameters.md.
@@ -22,10 +22,10 @@ EXECUTE_PATH = "system.task.execute.path"
 
 INTERVAL_START, INTERVAL_END = "system.interval.start", "system.interval.end"
 IS_LATEST = "system.is_latest"
-"""Whether no later time of the run's schedule is due. Known when a task begins, to the tasks that name it."""
+"""Whether no later time of the run's schedule is due. Set when a task begins, for tasks that name it."""
 
 FAILED_NAMED_MAX = 100
-"""So many failed tasks are named to those that clean up."""
+"""The most failed tasks that are named to tasks that clean up."""
 _OF_THE_TASK = "${system.task."
 _OF_THE_INTERVAL = "${system.interval."
 
@@ -68,7 +68,7 @@ def builtin_parameters(
 
 
 def interval_parameters(interval: Interval | None, zone: ZoneInfo) -> dict[str, str]:
-    """Those of the interval, as times with their offset: of two hours with one name each has its own."""
+    """The parameters of the interval, with their offsets: the two hours of one clock time differ."""
     if interval is None:
         return {}
     times = {INTERVAL_START: interval.start, INTERVAL_END: interval.end}
@@ -106,7 +106,7 @@ def builtin_names() -> set[str]:
 
 
 def closing_parameters(state: str, failed: Sequence[str]) -> dict[str, str]:
-    """The parameters of tasks that clean up: as what their run ends, and the names of tasks that failed, as a list."""
+    """The parameters of tasks that clean up: the state in which the run ends, and a list of the failed tasks."""
     names = json.dumps(list(failed[:FAILED_NAMED_MAX]), ensure_ascii=False)
     return {"system.workflow.state": state, "system.workflow.failed_tasks": names}
 

@@ -1,16 +1,15 @@
-"""What a workflow declares of its parameters: type, choices, bounds, whether a start must give them, a description.
+"""What a workflow declares about its parameters: type, choices, bounds, whether a start must give them, a description.
 
-    params:
-      day: {type: DATE, required: true, description: The day to load}
-      size: {type: INTEGER, value: 10, min: 1, max: 100}
-      region: {enum: [eu, us], value: eu}
+params:
+    day: {type: DATE, required: true, description: The day to load}
+    size: {type: INTEGER, value: 10, min: 1, max: 100}
+    region: {enum: [eu, us], value: eu}
 
-A definition that is read has the values in `params`, as plain ones, and the rest in `declared`: what takes values need
-not know of declarations, and a workflow without any is checked for nothing. An object is a value as ever, JSON, unless
-it says one of the things that only a declaration says (`_is_declaration`).
+Reading a definition puts plain values into `params` and the rest into `declared`, so users of values need not know
+declarations. An object is a JSON value unless it has a field that only a declaration has (`_is_declaration`).
 
-A value is checked where a start is asked for, as it is given, and where a run is made, when its references are
-replaced. No sentence contains a secret.
+A value is checked twice: as given, when a start is requested, and with its references replaced, when a run is created.
+No message contains a secret.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ _ORDERED = (
 
 
 class Declaration(BaseModel):
-    """What is declared of one parameter, besides its value. `required`: no run begins without a value of it, from
-    any source. `min` and `max` are for numbers, DATE and TIMESTAMP."""
+    """The declaration of one parameter, without its value. `required`: no run begins without a value from any source.
+    `min` and `max` are for numbers, DATE and TIMESTAMP."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -76,7 +75,7 @@ class Declaration(BaseModel):
         return self
 
     def allowed(self, *, without_enum: bool = False) -> str:
-        """What a value may be, after "must be"."""
+        """The allowed values, worded to follow "must be"."""
         if self.enum is not None and not without_enum:
             more = f" or {len(self.enum) - SHOWN_MAX} others" if len(self.enum) > SHOWN_MAX else ""
             return f"one of {', '.join(map(shown, self.enum[:SHOWN_MAX]))}{more}"
@@ -88,7 +87,7 @@ class Declaration(BaseModel):
         return said if self.max is None else f"{said}, at most {self.max}"
 
     def allows(self, value: str) -> bool:
-        """Whether a parameter may have this value, which is not empty."""
+        """Whether the parameter may have this non-empty value."""
         if self.enum is not None:
             return value in self.enum
         return _reads(self.type, value) and self._is_within(value)
@@ -97,7 +96,7 @@ class Declaration(BaseModel):
         if self.min is None and self.max is None:
             return True
         number = _comparable(self.type, value)
-        # Not the other way round: a number that is none (nan) is within nothing.
+        # In this form NaN is out of every range.
         least = self.min is None or number >= _comparable(self.type, self.min)
         return least and (self.max is None or number <= _comparable(self.type, self.max))
 
@@ -110,14 +109,14 @@ class LongForm(Declaration):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong with the value of one parameter."""
+    """The problem with the value of one parameter."""
 
     name: str
     sentence: str
 
 
 class WrongParameters(Refused):
-    """The values that a run would have do not fit what its workflow declares."""
+    """The values of a run do not fit what its workflow declares."""
 
     def __init__(self, faults: Collection[Fault]) -> None:
         self.faults = tuple(faults)
@@ -125,9 +124,9 @@ class WrongParameters(Refused):
 
 
 def declared_apart(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A definition in which each declaration among `params` is a plain value, the rest of it in `declared`.
+    """A definition with plain values in `params`, and the rest of each declaration in `declared`.
 
-    What is wrong with one is left to the model. Of a SECRET its type stays with the value, for `secrets_apart`.
+    The model reports faulty declarations. A SECRET keeps its type beside the value, for `secrets_apart`.
     """
     params, declared = content.get("params"), content.get("declared", {})
     if not isinstance(params, Mapping) or not isinstance(declared, Mapping):
@@ -148,7 +147,7 @@ def declared_apart(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def together(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a definition with each declaration where `declared_apart` found it."""
+    """The reverse of `declared_apart`."""
     declared = fields.get("declared")
     if not declared:
         return dict(fields)
@@ -160,7 +159,7 @@ def together(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def lacking(declared: Mapping[str, Declaration], values: Mapping[str, str]) -> list[str]:
-    """The required parameters that have no value among these."""
+    """The required parameters without a value."""
     return [name for name, each in declared.items() if each.required and not values.get(name)]
 
 
@@ -171,13 +170,11 @@ def check_declared(
     *,
     given: bool = False,
 ) -> None:
-    """Compare the values that a run has, or would have, with what is declared.
+    """Check the values of a run, existing or planned, against the declarations.
 
     Args:
-        declared: by name.
-        values: all of them.
-        secrets: names whose values no sentence may contain.
-        given: they are as written: what has a reference is left to the run.
+        secrets: names whose values no message may contain.
+        given: the values are as written; a value with a reference is checked later, by the run.
     Raises:
         WrongParameters: some do not fit.
     """
@@ -204,7 +201,7 @@ def misfit_of(name: str, declared: Declaration, value: str, secrets: Collection[
 
 
 def needs(names: Iterable[str], declared: Mapping[str, Declaration]) -> str:
-    """The sentence about required parameters without a value."""
+    """The message about required parameters without a value."""
     said = [f'"{name}" ({declared[name].allowed()})' for name in names]
     if len(said) == 1:
         return f"the required parameter {said[0]} has no value; give it one with the start"
@@ -213,10 +210,10 @@ def needs(names: Iterable[str], declared: Mapping[str, Declaration]) -> str:
 
 
 def is_open(value: str, *, given: bool) -> bool:
-    """Whether it is not known yet what a value will be.
+    """Whether the final value is not known yet.
 
-    As it is `given` it may have references, which the run replaces. Those that are left then are data, but for the
-    built-in ones that only a run or an attempt has. Nobody reads a large value for this.
+    A `given` value may have references that the run replaces. Those left afterwards are data, except built-in ones that
+    only a run or an attempt has. Large values are not read for this.
     """
     if large_value(value) is not None:
         return True
@@ -224,13 +221,13 @@ def is_open(value: str, *, given: bool) -> bool:
 
 
 def shown(value: str) -> str:
-    """A value in a sentence."""
+    """Format a value for a sentence."""
     return json.dumps(value if len(value) <= VALUE_SHOWN_MAX else f"{value[:VALUE_SHOWN_MAX]}...", ensure_ascii=False)
 
 
 def _is_declaration(value: Any) -> bool:
-    """Whether an object in `params` declares a parameter: it names a type, or has nothing but fields of a declaration,
-    among them one that data hardly has."""
+    """Whether an object in `params` declares a parameter: it names a type, or has only fields of a declaration,
+    including one that data hardly has."""
     if not isinstance(value, Mapping):
         return False
     type_ = value.get("type")

@@ -1,7 +1,7 @@
-"""What a value must be, that a workflow's author did not write, where a program might take it for more than text.
+"""Restricts values that the workflow's author did not write, where a program might take them for more than text.
 
-Such a value comes from a start, a schedule, a parent run, the project or an earlier task. A declared type says what its
-parameter may be; without one, the place decides. Source: docs/internals/decisions/003.
+Such a value comes from a start, a schedule, a parent run, the project or an earlier task. A declared type limits the
+value; without one, its place in the text does. Source: docs/internals/decisions/003.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from model.parameters.local import NAME, typed
 
 T = ParameterType
 WRITTEN = "WRITTEN:"
-"""Begins what stands in the place of a type for a value that the author wrote: the rest is its digest."""
+"""The prefix, in place of a type, that marks a value written by the author; a digest follows."""
 _CHARACTER = r"(?:[A-Za-z0-9_.,:/@%+=-]|[^\x00-\xa0\s])"
 _QUERY = rf"(?:[a-z][a-z0-9+.-]*:/{_CHARACTER}+\?{_CHARACTER}+(?:&[\w.%-]+={_CHARACTER}*)*)"
 _NEGATIVE = r"-[0-9]+(?:\.[0-9]+)?"
@@ -48,12 +48,12 @@ _FORMS = {
 
 
 def fits(need: Need, value: str) -> bool:
-    """Whether a value is what a place needs."""
+    """Whether a value is acceptable in a place with this need."""
     return need is Need.TEXT or _FORMS[need][0].fullmatch(value) is not None
 
 
 def check_declared(type_: ParameterType | None, name: str, value: str) -> bool:
-    """Whether the type of a parameter answers for its value, so that the place asks no more.
+    """Whether the declared type of a parameter makes its value acceptable in any place.
 
     Raises:
         Refused: the value does not fit the type.
@@ -67,14 +67,14 @@ def check_declared(type_: ParameterType | None, name: str, value: str) -> bool:
 
 
 def check_foreign(need: Need, name: str, value: str, where: str, why: str) -> None:
-    """Raises `Refused` for a value that is not what its place needs; the text names the type to declare."""
+    """Raises `Refused` for a value that its place cannot accept; the message names the type to declare."""
     if fits(need, value):
         return
     raise refused(name, f"{_FORMS[need][1]}, and {why}", where)
 
 
 def refused(name: str, what: str, where: str) -> Refused:
-    """The sentence about a value that its place does not accept, without the value."""
+    """The error for a value that its place does not accept; contains no value."""
     is_name = re.fullmatch(NAME, name) is not None
     such_as = f"{name}: {{type: TEXT}}" if is_name else f"x: {{type: TEXT, value: '${{{name}}}'}}"
     return Refused(
@@ -84,18 +84,18 @@ def refused(name: str, what: str, where: str) -> Refused:
 
 
 def begins_option(value: str) -> bool:
-    """Whether a program would take it for an option where it begins an argument."""
+    """Whether a program would take the value for an option at the start of an argument."""
     return value.startswith("-") and re.fullmatch(_NEGATIVE, value) is None
 
 
 def written(value: str) -> str:
-    """What stands in the place of a parameter's type for a value that the workflow's author wrote."""
+    """The entry, in place of a parameter's type, for a value that the workflow's author wrote."""
     return WRITTEN + hashlib.sha256(value.encode()).hexdigest()[:32]
 
 
 def types_in(recorded: Mapping[str, str], values: Mapping[str, str]) -> dict[str, ParameterType]:
-    """The types of an attempt's parameters. A value that is still the one that the author wrote is VARCHAR; in this
-    mapping that means any text. What else travels beside them has a space in its name. Raises `ValueError` for an
+    """The types of an attempt's parameters. A value that is still as the author wrote it counts as VARCHAR, which here
+    means any text. Other recorded entries have a space in their names and are left out. Raises `ValueError` for an
     unknown type."""
     return {
         name: T.VARCHAR if type_.startswith(WRITTEN) else T(type_)

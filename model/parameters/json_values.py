@@ -1,4 +1,4 @@
-"""JSON values, and the parts of them that a path names."""
+"""JSON values, and the parts that a path names."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ class Missing(Exception):
 
 
 class NotJson(Refused):
-    """A text is no JSON."""
+    """The text is not JSON."""
 
     def __init__(self) -> None:
         super().__init__("it is not JSON")
 
 
 def parse_json(text: str) -> Any:
-    """The JSON of a text, numbers with a point as they were written. Raises `NotJson`."""
+    """Parse JSON; numbers with a point keep their spelling. Raises `NotJson`."""
     try:
-        return json.loads(text, parse_float=_WrittenFloat)
+        return json.loads(text, parse_float=WrittenFloat)
     except (ValueError, RecursionError):
         raise NotJson from None
 
 
 def part_of(given: Any, path: Sequence[str | int]) -> Any:
-    """What stands at the path. Raises `Missing`."""
+    """The part at the path. Raises `Missing`."""
     for step in path:
         kind = dict if isinstance(step, str) else list
         if not isinstance(given, kind):  # a text also has indexes: its characters
@@ -49,7 +49,7 @@ def part_of(given: Any, path: Sequence[str | int]) -> Any:
 
 
 def with_leaves(given: Any, change: Callable[[Any], Any]) -> Any:
-    """The same lists and objects, with `change` of each other value in them; the names of fields stay."""
+    """Apply `change` to each value that is no list or object."""
     if isinstance(given, list):
         return [with_leaves(each, change) for each in given]
     if isinstance(given, dict):
@@ -58,15 +58,15 @@ def with_leaves(given: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def with_texts(given: Any, change: Callable[[str], str]) -> Any:
-    """The same JSON value, with `change` of each text in it."""
+    """Apply `change` to each text; field names stay."""
     return with_leaves(given, lambda each: change(each) if isinstance(each, str) else each)
 
 
 def text_of(given: Any) -> str:
-    """A JSON value as text: a text as it is, null as an empty text, anything else as JSON."""
+    """A JSON value as text: a text as is, null as an empty text, anything else as JSON."""
     if isinstance(given, str):
         return given
-    if isinstance(given, _WrittenFloat):
+    if isinstance(given, WrittenFloat):
         return given.written
     return "" if given is None else json.dumps(given, ensure_ascii=False)
 
@@ -93,12 +93,12 @@ def _refused(word: str) -> None:
     raise ValueError(word)  # NaN and Infinity, which Python reads and JSON has not
 
 
-class _WrittenFloat(float):
-    """Retains how it was written: version 1.10 is not 1.1."""
+class WrittenFloat(float):
+    """Keeps the original spelling: version 1.10 is not 1.1, and 1e999 is not infinite."""
 
     written: str
 
-    def __new__(cls, written: str) -> _WrittenFloat:
+    def __new__(cls, written: str) -> WrittenFloat:
         made = super().__new__(cls, written)
         made.written = written
         return made

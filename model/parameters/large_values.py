@@ -1,14 +1,14 @@
-"""Values that are too large for rows: where one would stand, a text names the file in the log store that has it.
+"""Values that are too large for rows: a text in their place names the file in the log store.
 
-    shoal-value:v1:KEY:BYTES:SHA-256:json:TASK:NAME;
+shoal-value:v1:KEY:BYTES:SHA-256:json:TASK:NAME;
 
-The worker of the task that gave it writes the file, and the text goes wherever the value would: into rows, other values
-and other runs. A worker reads the file for a task that names the value; a master only for what it decides itself, such
-as `each`, SWITCH and paths into JSON (`master/drive/large_values.py`). What such a text stands for never changes, since
-the text has its hash; so what was read is remembered here for all readers.
+The worker of the task that produced the value writes the file. The text travels like a value: into rows, other values
+and other runs. Workers read the file for a task that names the value. Masters read it only for their own decisions,
+such as `each`, SWITCH and paths into JSON (`master/drive/large_values.py`). The content never changes, since the text
+has its hash, so this module caches what was read for all readers.
 
-A list of what elements give may be too large as well: then its master writes the file. In it such texts stand for the
-large ones among them (`parts`), so only a reader of the whole list needs to have all of them at once.
+A list of the results of elements may be too large as well: then the master writes the file. Large elements of it stay
+as such texts (`parts`), so only a reader of the whole list needs all of them at once.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from model.parameters.json_values import Missing, NotJson, parse_json, part_of
 from model.parameters.parameters import file_variable, parameter_variable
 
 INLINE_BYTES_MAX = 65_536
-"""A larger value goes into a file, where there is a log store."""
+"""A larger value goes into a file, if there is a log store."""
 ELEMENT_BYTES_MAX = 4_096
-"""Of one element of `each`, since its master holds what all of them give."""
+"""For one element of `each`: its master holds the results of all elements."""
 REMEMBERED_CHARACTERS_MAX = 64_000_000
 WHOLE_BYTES_MAX = 16_777_216
-"""So much a master puts together of parts, and reads of parts at once."""
+"""The most bytes that a master assembles from parts, or reads at once."""
 _MARK = "shoal-value:v1:"
 _LOST = "lost"
 _FORM = re.compile(
@@ -44,8 +44,8 @@ _PART = re.compile(f'"({_FORM.pattern})"', re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class LargeValue:
-    """One value in a file, and who gave it. `is_json`: it is no text. `in_parts`: it is a list in JSON, with texts that
-    stand for other values. An empty `digest`: nothing has kept it."""
+    """One value in a file, and the task that produced it. `is_json`: it is not text. `in_parts`: a JSON list with
+    references to other large values. An empty `digest`: the content was not kept."""
 
     key: str
     size: int
@@ -57,7 +57,7 @@ class LargeValue:
 
     @classmethod
     def lost(cls, size: int, task: str, name: str) -> LargeValue:
-        """One that nothing has kept."""
+        """A value whose content was not kept."""
         return cls(_LOST, size, "", True, task, name)
 
     @property
@@ -67,7 +67,6 @@ class LargeValue:
 
     @property
     def is_lost(self) -> bool:
-        """Whether nothing has kept it."""
         return self.key == _LOST
 
     @property
@@ -76,7 +75,7 @@ class LargeValue:
 
 
 class ValuesMissing(ShoalError):
-    """A decision needs large values that were not read yet: read them, and decide again."""
+    """A decision needs large values that are not cached: read them, then decide again."""
 
     def __init__(self, values: Collection[LargeValue]) -> None:
         super().__init__(f"{len(values)} large values are to be read")
@@ -84,14 +83,14 @@ class ValuesMissing(ShoalError):
 
 
 class Content:
-    """What was read of a value."""
+    """The content of a large value."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
     @cached_property
     def json(self) -> Any:
-        """Its JSON. Raises `NotJson` if it is none."""
+        """The parsed content. Raises `NotJson`."""
         return parse_json(self.text)
 
 
@@ -120,33 +119,33 @@ _memory = _Memory()
 
 
 def remember(value: LargeValue, content: Content | Refused) -> None:
-    """From now on it has this content, or none for that reason. The oldest are forgotten."""
+    """Cache the content, or the reason why nobody can read it. The oldest entries are dropped."""
     _memory.add(value, content)
 
 
 def forget(value: LargeValue) -> None:
-    """It is to be read again."""
+    """Drop a cached content, so that it is read again."""
     _memory.drop(value)
 
 
 def large_value(text: str) -> LargeValue | None:
-    """The value that a text stands for; None if it stands for itself."""
+    """The large value that a text stands for; None for any other text."""
     found = _FORM.fullmatch(text) if text.startswith(_MARK) else None
     return None if found is None else _of(found)
 
 
 def has_large(text: str) -> bool:
-    """Whether a large value may be named in a text."""
+    """Whether a text may name a large value."""
     return _MARK in text
 
 
 def large_in(text: str) -> list[LargeValue]:
-    """Those that a text names, each once."""
+    """The large values that a text names, each once."""
     return list(dict.fromkeys(map(_of, _FORM.finditer(text)))) if has_large(text) else []
 
 
 def content_of(value: LargeValue) -> Content:
-    """What it is. Raises `ValuesMissing` if that must be read first, and `Refused` if nobody can."""
+    """The cached content. Raises `ValuesMissing` if it must be read first, and `Refused` if nobody can read it."""
     if value.is_lost:
         raise Refused(
             f"{value.said} was too large to be passed on: a list without a log store, or of what children give, has at "
@@ -161,12 +160,12 @@ def content_of(value: LargeValue) -> Content:
 
 
 def is_known(value: LargeValue) -> bool:
-    """Whether it is known what it is, or why nobody can read it."""
+    """Whether the content, or the reason why nobody can read it, is cached."""
     return value in _memory.contents or value.is_lost
 
 
 def whole(value: LargeValue) -> str:
-    """Its text, with all its parts. Raises as `content_of`, and `Refused` if those are too many bytes for a master."""
+    """The whole text including its parts. Raises as `content_of`, and `Refused` if it exceeds `WHOLE_BYTES_MAX`."""
     content = content_of(value)
     if not value.in_parts:
         return content.text
@@ -177,7 +176,7 @@ def whole(value: LargeValue) -> str:
 
 
 def parts_of(value: LargeValue, text: str, bytes_max: int) -> list[LargeValue]:
-    """The values that the text of one `in_parts` names. Raises `Refused` if all would have more bytes than that."""
+    """The values named in the text of a value `in_parts`. Raises `Refused` if they exceed `bytes_max` together."""
     parts = large_in(text)
     size = value.size + sum(part.size for part in parts)
     if size > bytes_max:
@@ -189,7 +188,7 @@ def parts_of(value: LargeValue, text: str, bytes_max: int) -> list[LargeValue]:
 
 
 def put_together(text: str, content: Callable[[LargeValue], str]) -> str:
-    """The JSON of a value `in_parts`, with the contents of its parts as JSON."""
+    """The JSON of a value `in_parts`, with the parts' contents inserted."""
 
     def inserted(found: re.Match[str]) -> str:
         part = large_value(found[1])
@@ -200,8 +199,7 @@ def put_together(text: str, content: Callable[[LargeValue], str]) -> str:
 
 
 def part_in(value: LargeValue, path: Sequence[str | int]) -> Any:
-    """What stands at a path in it: the text that stands for a part of it, if the path leads to that. Raises as
-    `content_of`, and `Missing`."""
+    """The part at a path, or the reference text of a large value there. Raises as `content_of`, and `Missing`."""
     try:
         given = content_of(value).json
     except NotJson:
@@ -215,12 +213,12 @@ def part_in(value: LargeValue, path: Sequence[str | int]) -> Any:
 
 
 def expanded(text: str, content: Callable[[LargeValue], str] = whole) -> str:
-    """The text with each large value in its place. Raises as `whole`."""
+    """Insert the content of each large value into a text. Raises as `whole`."""
     return _FORM.sub(lambda found: content(_of(found)), text) if has_large(text) else text
 
 
 def with_large(values: Mapping[str, str], params: str) -> dict[str, str]:
-    """The values, those that the parameters of a task name as they are. Raises as `whole`."""
+    """Insert the contents of those large values that a task's parameters name. Raises as `whole`."""
     return {
         name: expanded(value) if has_large(value) and is_named(name, params) else value
         for name, value in values.items()
@@ -228,14 +226,14 @@ def with_large(values: Mapping[str, str], params: str) -> dict[str, str]:
 
 
 def is_named(name: str, params: str) -> bool:
-    """Whether the parameters of a task, as JSON text, may name a value, in any form."""
+    """Whether a task's parameters, as JSON text, may name a value in any form."""
     forms = (json.dumps(name, ensure_ascii=False)[1:-1], parameter_variable(name), file_variable(name))
     return any(form in params for form in forms)
 
 
 def joined(listed: str, room: int, task: str, name: str) -> str:
-    """A JSON text, with each large value in its place, within the quotes that are there. All of it is lost if there is
-    no `room` for those.
+    """Insert each large value into a JSON text, within the existing quotes. If there is no `room`, the whole value is
+    lost.
 
     Raises as `whole`.
     """

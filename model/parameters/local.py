@@ -64,7 +64,7 @@ def _json(text: str) -> str:
 
 
 WHOLE_NUMBER = re.compile("[-+]?[0-9]+")
-"""Python's own reader takes spaces, underscores and digits of other scripts too, which no program does."""
+"""Python's `int` also accepts spaces, underscores and digits of other scripts, unlike other programs."""
 
 
 def _whole(text: str) -> int:
@@ -102,12 +102,12 @@ _READ: Mapping[ParameterType, tuple[Callable[[str], object], str]] = {
 
 
 def form_of(type_: ParameterType) -> str:
-    """What a value of a type must be, with an example."""
+    """Describe the values of a type, with an example."""
     return _READ[type_][1]
 
 
 def typed(type_: ParameterType, name: str, value: str) -> object:
-    """A text converted to its type; None for an empty one that is not a text. Raises `Refused`, naming it."""
+    """Convert a text to its type; None for an empty one that is not a text. Raises `Refused`, naming it."""
     read, form = _READ[type_]
     if not value and type_ not in (ParameterType.VARCHAR, ParameterType.TEXT, ParameterType.FILE, ParameterType.SECRET):
         return None
@@ -125,7 +125,7 @@ def json_typed(recorded: str | None) -> frozenset[str]:
 
 
 def misfit(param: LocalParam) -> str | None:
-    """What is wrong with a value in the definition; None while it contains a reference."""
+    """The problem with a value in the definition; None while it contains a reference."""
     if param.type is ParameterType.SECRET and param.direct is Direct.OUT:
         return f'parameter "{param.name}" is SECRET and cannot be OUT: what a task gives is stored in clear'
     if "$" in param.value:

@@ -28,10 +28,10 @@ def resolve(
     zone: ZoneInfo,
     interval: Interval | None = None,
 ) -> dict[str, str]:
-    """Each value of `raw` with its references replaced: by other values of `raw`, else by those of `known`.
+    """Replace the references in each value of `raw`: by other values of `raw`, else by those of `known`.
 
-    A value that refers to its own name, directly or in a cycle, means the one of `known`; an unknown name stays,
-    unless it is one of the interval. A name may go on into a JSON value: `${files[0].name}`.
+    A value that refers to its own name, directly or in a cycle, means the one in `known`. An unknown name stays as
+    written, unless it names the interval. A name may continue into a JSON value: `${files[0].name}`.
 
     Args:
         raw: as written.
@@ -40,7 +40,7 @@ def resolve(
         zone: the calendar for that.
         interval: of the run; `known` has its parameters.
     Raises:
-        Refused: all values together become too large, or one refers to a secret, or to an interval that there is not.
+        Refused: the values are too large together, or one refers to a secret or to a missing interval.
     """
     resolver = _Resolver(raw, known, at, zone, interval)
     return {name: resolver.value(name, 0) for name in raw}
@@ -90,7 +90,7 @@ class _Resolver:
         return values
 
     def _part(self, name: str, depth: int) -> str | None:
-        """A part of a JSON value, if the name is one of such a part."""
+        """A part of a JSON value, if the name denotes one."""
         for base, _ in bases(name):
             if base in self._raw and base not in self._under_way:
                 found = find({base: self.value(base, depth)}, name)

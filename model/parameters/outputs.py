@@ -1,7 +1,7 @@
-"""OUT parameters: an attempt that succeeds must give each a value, of its type, unless it has a default value.
+"""OUT parameters: a successful attempt must give each a value of its type, unless it has a default value.
 
 They travel with the attempt, beside the types of its parameters: `{"OUT rows": "strict INTEGER"}`. No parameter of a
-task has such a name. One that has a default value and may be any text needs no check, and is left out.
+task has such a name. One with a default value that may be any text needs no check, and is left out.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from model.parameters.local import LocalParam, typed
 
 P = ParameterType
 _TEXTS = frozenset({P.TEXT, P.FILE, P.DATE, P.TIME, P.TIMESTAMP})
-"""A value that is declared as one of these is text, whatever it looks like."""
+"""Types whose values are text, whatever they look like."""
 _KEY = "OUT "
 _STRICT = "strict"
 _LOGGED = "logged"
 _OPTIONAL = "optional"
-"""Said of one with a default value."""
+"""Marks a parameter with a default value."""
 
 
 def is_out(key: str) -> bool:
@@ -33,10 +33,9 @@ def is_out(key: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OutParameters:
-    """The names of those without a default value, and the types of those that are not any text.
+    """The parameters without a default value, and the types of those that are not any text.
 
-    With `strict` an attempt fails that leaves one without a value, or gives it one that does not fit; else its log says
-    so.
+    With `strict`, an attempt fails if a value is missing or does not fit; otherwise its log says so.
     """
 
     names: tuple[str, ...] = ()
@@ -45,14 +44,14 @@ class OutParameters:
 
     @classmethod
     def of(cls, params: Iterable[LocalParam], *, strict: bool) -> OutParameters:
-        """Those among the parameters of a task."""
+        """The OUT parameters of a task."""
         outs = [param for param in params if param.direct is Direct.OUT]
         types = {param.name: param.type for param in outs if param.type is not ParameterType.VARCHAR}
         return cls(tuple(param.name for param in outs if not param.value), strict, types)
 
     @classmethod
     def recorded_in(cls, recorded: str | None) -> OutParameters:
-        """Those among the recorded types of an attempt's parameters. Raises `ValueError` for a text that is no JSON, or
+        """Read the OUT parameters from the recorded types of an attempt. Raises `ValueError` if the text is no JSON or
         names an unknown type."""
         if recorded is None or f'"{_KEY}' not in recorded:
             return _NONE
@@ -63,7 +62,7 @@ class OutParameters:
         return cls(names, any(_STRICT in mode for mode in said.values()), types)
 
     def recorded(self) -> dict[str, str]:
-        """What is recorded of them."""
+        """The entries to record."""
         said = {}
         for name in dict.fromkeys((*self.names, *self.types)):
             words = [_STRICT if self.strict else _LOGGED]
@@ -73,9 +72,9 @@ class OutParameters:
         return said
 
     def fault(self, given: Mapping[str, str]) -> str:
-        """A sentence that names those without a value, else those whose value does not fit; empty if all are right.
+        """Describe the parameters without a value, else those whose value does not fit; empty if all are right.
 
-        With `strict` it says how to repair the attempt that fails for it.
+        With `strict` the text says how to repair the failed attempt.
         """
         said, cure = self._missing(given), "return one, declare a default value"
         if not said:
@@ -92,7 +91,7 @@ class OutParameters:
         said = []
         for name, type_ in self.types.items():
             if large_value(given.get(name, "")) is not None:
-                continue  # its worker has seen it as it is
+                continue  # its worker has checked the plain value
             try:
                 typed(type_, name, given.get(name, ""))
             except Refused as error:

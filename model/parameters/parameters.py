@@ -17,11 +17,12 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from model.errors import Refused
+from model.parameters.json_values import WrittenFloat, text_of
 
 PARAMETERS_BYTES_MAX = 1_048_576
 
 INSERTED_BYTES_MAX = 4 * PARAMETERS_BYTES_MAX
-"""How much may be put into the texts of one task in place of references: a value may stand there thousands of times."""
+"""The most bytes of values inserted into the texts of one task; a value may occur thousands of times."""
 
 PARAMETER_PREFIX = "SHOAL_PARAM_"
 FILE_PREFIX = "SHOAL_FILE_"
@@ -30,7 +31,7 @@ IN_BRACES = (
     r"[A-Za-z_][A-Za-z0-9_.]*"
     r"(?:\[(?:-?[0-9]{1,9}|\"[^\"\x00-\x1f]{1,200}\"|'[^'\x00-\x1f]{1,200}')\](?:\.[A-Za-z0-9_]+)*)*"
 )
-"""What may stand in `${...}`: a name, and then steps into a JSON value, `[0]` or `["a key"]`."""
+"""What `${...}` may contain: a name, then steps into a JSON value, `[0]` or `["a key"]`."""
 _REFERENCE = re.compile(rf"(?<!\$)((?:\$\$)*)\$(\$?)\{{({IN_BRACES})\}}")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _SMALL_CHARACTERS = 4_096
@@ -50,7 +51,7 @@ def _parsed(text: str, where: str) -> Mapping[str, str]:
         given = _DECODER.decode(text)
         if not isinstance(given, dict):
             raise Refused(f'{where} must be a JSON object such as {{"day": "2026-01-31"}}, not {_kind(given)}')
-        values = {name: value if type(value) is str else _text(value) for name, value in given.items()}
+        values = {name: value if type(value) is str else text_of(value) for name, value in given.items()}
     except json.JSONDecodeError as error:
         at = f"at character {error.pos + 1}: {error.msg}"
         raise Refused(f'{where} is not valid JSON {at}; write an object such as {{"day": "2026-01-31"}}') from None
@@ -62,16 +63,16 @@ def _parsed(text: str, where: str) -> Mapping[str, str]:
         return values  # JSON can write neither in another way
     for name, value in values.items():
         if not is_storable(name) or not is_storable(value):
-            raise Refused(f"{where}: {name!a} contains a NUL or half a character, which no process takes; remove it")
+            raise Refused(f"{where}: {name!a} contains a NUL or an unpaired surrogate; remove it")
     return values
 
 
 _parsed_small = lru_cache(maxsize=1024)(_parsed)
-"""The attempts of a run have mostly the same values, and a worker parses thousands a second."""
+"""Cached because the attempts of a run have mostly the same values, and a worker parses thousands a second."""
 
 
 def check_size(text: str, where: str) -> None:
-    """Raises `Refused`, naming `where`: these values, a JSON object as text, are too large for a run."""
+    """Raises `Refused`, naming `where`, if these values, a JSON object as text, are too large for a run."""
     if len(text) > PARAMETERS_BYTES_MAX // 4 and len(text.encode(errors="surrogatepass")) > PARAMETERS_BYTES_MAX:
         raise Refused(f"{where} is larger than {PARAMETERS_BYTES_MAX} bytes; pass a file's name instead")
 
@@ -89,10 +90,10 @@ def replace_references(text: str, values: Mapping[str, str], insert: Callable[[s
 
 
 class Room:
-    """How many bytes of values may still be put into texts. What is beyond is refused before it is copied.
+    """The bytes of values that may still be inserted into texts. Excess is refused before it is copied.
 
     Args:
-        what: the texts, in the plural, for the sentence.
+        what: the texts, in the plural, for the message.
     """
 
     def __init__(self, what: str, bytes_max: int = INSERTED_BYTES_MAX) -> None:
@@ -111,13 +112,12 @@ class Room:
 
 
 def parameter_variable(name: str) -> str:
-    """The environment variable that holds a parameter. It has a prefix: a parameter called PATH or LD_PRELOAD must stay
-    data."""
+    """The environment variable of a parameter. The prefix keeps a parameter called PATH or LD_PRELOAD harmless."""
     return PARAMETER_PREFIX + re.sub(r"[^A-Za-z0-9_]", "_", name)
 
 
 def file_variable(name: str) -> str:
-    """The environment variable that names the file with a parameter's value, if no variable can hold that."""
+    """The environment variable with the path of a value's file, for values that no variable can hold."""
     return FILE_PREFIX + parameter_variable(name).removeprefix(PARAMETER_PREFIX)
 
 
@@ -139,28 +139,7 @@ def is_storable(text: str) -> bool:
     return _UNSTORABLE.search(text) is None
 
 
-class _WrittenFloat(float):
-    """Keeps the original spelling: version 1.10 is not 1.1, and 1e999 is not infinite."""
-
-    text: str
-
-    def __new__(cls, text: str) -> _WrittenFloat:
-        made = super().__new__(cls, text)
-        made.text = text
-        return made
-
-
-_DECODER = json.JSONDecoder(parse_float=_WrittenFloat)
-
-
-def _text(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, _WrittenFloat):
-        return value.text
-    if value is None:
-        return ""
-    return json.dumps(value, ensure_ascii=False)
+_DECODER = json.JSONDecoder(parse_float=WrittenFloat)
 
 
 def _kind(value: object) -> str:

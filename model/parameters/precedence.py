@@ -42,14 +42,15 @@ def base_parameters(
     time: RunTime,
     are_made: bool = False,
 ) -> dict[str, str]:
-    """Project, inherited (from the parent workflow), global and startup parameters; each overrides the one before.
+    """Merge project, inherited (from the parent workflow), global and startup parameters; each overrides the one
+    before.
 
     References and times in them are replaced here, once. Startup parameters that `are_made` (by a task of another run,
-    or by a former version of this run) were replaced before, and what an event tells is data, from any sender: nothing
-    in them is replaced. What a parent workflow of another project has sealed is not inherited.
+    or by a former version of this run) were replaced before. An event's data may come from any sender, so nothing in it
+    is replaced. A value sealed for another project is not inherited.
 
-    Raises `Refused` if they grow too large, if a secret is among them in plain text, or sealed for something else, if
-    one refers to an interval that there is not, and if they are not as the workflow declares.
+    Raises `Refused` if the values grow too large, contain a secret in plain text or sealed for something else, refer to
+    a missing interval, or do not fit the workflow's declarations.
     """
     values = _overlaid(plan, project, without_foreign(plan.project, inherited), startup, time, are_made)
     check_sealed(plan.project, plan.secrets, values)

@@ -1,12 +1,12 @@
-"""What `${...}` names beside a parameter: a value of one task, or a part of a JSON value. Pure.
+"""What `${...}` names besides a parameter: a value of a task, or a part of a JSON value. Pure.
 
-    ${load.rows}                     the value `rows` of the task `load`
-    ${tasks["load files"].rows}      of a task whose name is not made of letters, digits and _
-    ${load.files[0].name}            a part of a JSON value
-    ${files[0].name}, ${stats.rows}  a part of the parameter `files` or `stats`
-    ${files[0]["a key"]}             a key that is not made of letters, digits and _
+${load.rows}                     the value `rows` of the task `load`
+${tasks["load files"].rows}      of a task whose name has other characters than letters, digits and _
+${load.files[0].name}            a part of a JSON value
+${files[0].name}, ${stats.rows}  a part of the parameter `files` or `stats`
+${files[0]["a key"]}             a key with other characters than letters, digits and _
 
-A parameter that has the whole as its name wins; then a task; then a part of a parameter.
+A parameter with the whole text as its name wins; then a task; then a part of a parameter.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def may_be_more(name: str) -> bool:
 
 
 def is_of_bash(name: str) -> bool:
-    """Whether `${name}` is an element of an array to bash, which a script means then."""
+    """Whether bash reads `${name}` as an element of an array; in a script that meaning wins."""
     return _BASH_ELEMENT.fullmatch(name) is not None
 
 
 def named_task(name: str) -> tuple[str, str] | None:
-    """The name of the task that a reference names if there is one, and what follows it; None if it names none."""
+    """The task that a reference may name, and the rest; None if its form names none."""
     if quoted := _QUOTED_TASK.fullmatch(name):
         return quoted[1] if quoted[1] is not None else quoted[2], quoted[3] or ""
     task, dot, rest = name.partition(".")
@@ -50,17 +50,17 @@ def named_task(name: str) -> tuple[str, str] | None:
 
 
 def names_task_by_quotes(name: str) -> bool:
-    """Whether a reference has the form that only tasks have."""
+    """Whether the reference has the form that only tasks have."""
     return _QUOTED_TASK.fullmatch(name) is not None
 
 
 def written(task: str, rest: str) -> str:
-    """A reference to a value of a task, as one writes it."""
+    """Write a reference to a value of a task."""
     return f"${{{task}.{rest}}}" if SHORT_NAME.fullmatch(task) and task != "system" else quoted(task, rest)
 
 
 def quoted(task: str, rest: str) -> str:
-    """The same in the form that only tasks have."""
+    """Write it in the form that only tasks have."""
     return f"${{{TASKS}[{_in_quotes(task)}].{rest}}}"
 
 
@@ -70,7 +70,7 @@ def _in_quotes(text: str) -> str:
 
 
 def bases(name: str) -> Iterator[tuple[str, JsonPath]]:
-    """The names of values that a text may begin with, and the steps from there, the longest name first."""
+    """The names of values that a reference may begin with, and the steps from there, longest name first."""
     head = _HEAD.match(name)
     if head is None or head[0].count(".") > _STEPS_MAX:
         return
@@ -86,9 +86,8 @@ def bases(name: str) -> Iterator[tuple[str, JsonPath]]:
 
 
 class Found(NamedTuple):
-    """What a reference found among values: the value that it begins with, the steps from there, and what stands there
-    as text, None if nothing does. `is_json`: what stands there is not a text, by what JSON says of a part, or by the
-    look of a whole value."""
+    """What a reference found: the name of the value, the steps into it, and the text there (None if nothing).
+    `is_json`: that is not text, by the JSON type of a part, or by the look of a whole value."""
 
     base: str
     steps: JsonPath
@@ -97,7 +96,7 @@ class Found(NamedTuple):
 
 
 def find(values: Mapping[str, str], name: str) -> Found | None:
-    """What a reference names among these values; None if it begins with none of them.
+    """Look up a reference among these values; None if it begins with none of them.
 
     Raises `ValuesMissing` and `Refused` for a part of a large value, as `content_of` does.
     """
@@ -118,12 +117,12 @@ def find(values: Mapping[str, str], name: str) -> Found | None:
 
 
 def said_of(steps: JsonPath) -> str:
-    """Steps as one writes them."""
+    """Write steps in the form of a reference."""
     return "".join(f"[{step if isinstance(step, int) else _in_quotes(step)}]" for step in steps)
 
 
 _parsed = lru_cache(maxsize=8)(parse_json)
-"""A task may name many parts of one value."""
+"""Cached because a task may name many parts of one value."""
 
 
 def _steps(text: str) -> Iterator[str | int]:

@@ -1,9 +1,9 @@
-"""Values of SECRET parameters as they are stored and sent: `sealed:v2:<key id>:<project mark>:<name>:<data>`.
+"""Stored values of SECRET parameters: `sealed:v2:<key id>:<project mark>:<name>:<data>`.
 
-A value is sealed where it enters, by a process that has the keys, and opened by the worker for the task that uses it;
-everything in between passes it on unchanged. It is bound to its project and to its parameter's name, both encrypted
-with it, and is invalid elsewhere. Only Shoal writes it: it is refused in what people give, and masked in what they get.
-So a text that somebody read or printed cannot have a secret opened where he may read it.
+A process with the keys seals a value where it enters; the worker opens it for the task that uses it, and everything in
+between passes it on unchanged. The value is bound to its project and its parameter's name, both encrypted with it, and
+is invalid elsewhere. Only Shoal writes it: it is refused in what people give, and masked in what they get. So nobody
+can have a sealed text that he read or printed opened where he may read the result.
 """
 
 from __future__ import annotations
@@ -26,13 +26,12 @@ SEALED_TEXT = (
 _PREFIX = "sealed:v2:"
 SEALED = re.compile(f"{_PREFIX}([0-9a-f]{{12}}):([0-9a-f]{{12}}):([A-Za-z_][A-Za-z0-9_.]*):([A-Za-z0-9_=-]+)")
 _SHOWN = re.compile(f"{_PREFIX}[A-Za-z0-9_.:=-]*")
-"""Also of a value that was cut off."""
+"""Matches truncated values too."""
 
 
 @dataclass(frozen=True, slots=True)
 class SealedValue:
-    """A sealed value: the id of its key, the mark of its project, its parameter's name, and the encrypted data as
-    text."""
+    """A sealed value: key id, mark of its project, parameter name, and the encrypted data as text."""
 
     key_id: str
     project: str
@@ -43,13 +42,13 @@ class SealedValue:
         return f"{_PREFIX}{self.key_id}:{self.project}:{self.name}:{self.data}"
 
     def is_of(self, project: str) -> bool:
-        """Whether it was sealed for this project, as far as its text says: what is encrypted with it decides."""
+        """Whether its text says that it was sealed for this project. Only the encrypted data proves it."""
         return self.project == mark_of(project)
 
 
 @lru_cache
 def mark_of(project: str) -> str:
-    """What stands for a project in a sealed value: its name may have any characters."""
+    """Hash a project's name, which may have any characters, for sealed values."""
     return hashlib.sha256(f"shoal project {project}".encode()).hexdigest()[:12]
 
 
@@ -65,12 +64,12 @@ def has_sealed(text: str) -> bool:
 
 
 def without_sealed(text: str) -> str:
-    """The text for people: each sealed value in it is replaced by asterisks."""
+    """Mask each sealed value in a text for people."""
     return _SHOWN.sub(MASK, text) if has_sealed(text) else text
 
 
 def without_foreign(project: str, values: Mapping[str, str]) -> Mapping[str, str]:
-    """The values without those that are sealed for another project."""
+    """Drop the values that are sealed for another project."""
     if not any(has_sealed(value) for value in values.values()):
         return values
     return {

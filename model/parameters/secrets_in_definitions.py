@@ -10,7 +10,7 @@ from model.parameters.parameters import references
 
 
 def secrets_apart(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A definition in which each `{type: SECRET, value: ...}` of `params` is a plain value, its name in `secrets`.
+    """A definition with each `{type: SECRET, value: ...}` of `params` as a plain value, and its name in `secrets`.
 
     `declared_apart` has taken its other fields.
     """
@@ -36,7 +36,7 @@ def secrets_apart(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def made_of_secret(name: str, value: str, secrets: Collection[str]) -> str | None:
-    """What is wrong with a parameter that refers to a secret; None if it refers to none."""
+    """The problem of a parameter that refers to a secret; None if it refers to none."""
     named = next((each for each in references(value) if each in secrets), None)
     if named is None or named == name:
         return None

@@ -1,4 +1,4 @@
-"""Exit codes by which a process says that its task is to be SKIPPED, as they travel with an attempt.
+"""Exit codes by which a process marks its task SKIPPED, as they travel with an attempt.
 
 They lie beside the types of its parameters: `{"SKIP exit codes": "98 99"}`. No parameter of a task has such a name.
 """
@@ -12,13 +12,12 @@ KEY = "SKIP exit codes"
 
 
 def recorded(codes: Collection[int]) -> dict[str, str]:
-    """What is recorded of them; nothing if there are none."""
+    """The entry to record; empty without codes."""
     return {KEY: " ".join(map(str, sorted(set(codes))))} if codes else {}
 
 
 def recorded_in(types: str | None) -> frozenset[int]:
-    """Those among the recorded types of an attempt's parameters. Raises `ValueError` for a text that is no JSON, or has
-    a code that is no number."""
+    """The codes in the recorded types of an attempt. Raises `ValueError` if it is no JSON, or a code no number."""
     if types is None or f'"{KEY}"' not in types:
         return _NONE
     return frozenset(map(int, str(json.loads(types).get(KEY, "")).split()))

@@ -27,7 +27,7 @@ def as_text(value: Any) -> Any:
 
 
 def plain_data(value: Any) -> Any:
-    """`value`, if a database accepts it as JSON: checked here, with the task's name, before it is saved or run."""
+    """Return `value` if a database accepts it as JSON; checked here to name the task before it is saved or run."""
     pending = [(value, 0)]
     while pending:
         part, depth = pending.pop()
@@ -38,7 +38,7 @@ def plain_data(value: Any) -> Any:
         elif isinstance(part, list | tuple):
             pending += ((each, depth + 1) for each in part)
         elif isinstance(part, str) and not is_storable(part):
-            raise ValueError("must not contain a NUL or half a character, which no process takes")
+            raise ValueError("must not contain a NUL or an unpaired surrogate")
         elif isinstance(part, float) and not isfinite(part):
             raise ValueError(f"must not contain the number {part}; write it in quotes")
         elif not isinstance(part, str | int | float | date | time | None):

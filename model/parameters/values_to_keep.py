@@ -1,7 +1,7 @@
-"""Values that a master makes, too large for a row: each is kept before the decision that makes it is written.
+"""Values that a master computes, too large for a row: each is kept before the decision that uses it is written.
 
-A decision is pure and writes nothing. It asks for what stands for its value; if nothing does yet, its transaction is
-rolled back, the value goes into the log store, and all begins again (`master/drive/large_values.py`).
+A decision is pure and writes nothing. It asks for the reference to its value. If there is none yet, its transaction is
+rolled back, the value goes into the log store, and the decision is repeated (`master/drive/large_values.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ REMEMBERED_MAX = 1_000
 
 @dataclass(frozen=True, slots=True)
 class ToKeep:
-    """A value of a task of a run, that its master has made and is to keep."""
+    """A large value of a task that its master computed and must keep."""
 
     workflow: WorkflowCode
     run: WorkflowInstanceId
@@ -27,12 +27,12 @@ class ToKeep:
 
     @property
     def mark(self) -> tuple[object, ...]:
-        """What it is remembered by, which is not its text."""
+        """The cache key, which does not contain the text."""
         return self.workflow, self.run, self.task, self.name, len(self.text), hash(self.text)
 
 
 class ValueUnkept(ShoalError):
-    """A decision has made a value that is too large for rows: keep it, and decide again."""
+    """A decision computed a value that is too large for rows: keep it, then decide again."""
 
     def __init__(self, value: ToKeep) -> None:
         super().__init__(f'"{value.name}" of task "{value.task}" is too large for a row, and needs a log store')
@@ -43,19 +43,19 @@ _kept: dict[tuple[object, ...], LargeValue | Refused] = {}
 
 
 def remember_kept(value: ToKeep, kept: LargeValue | Refused) -> None:
-    """From now on this stands for it, or it could not be kept for that reason. The oldest are forgotten."""
+    """Cache the reference to a kept value, or why it could not be kept. The oldest entries are dropped."""
     _kept[value.mark] = kept
     while len(_kept) > REMEMBERED_MAX:
         _kept.pop(next(iter(_kept)))
 
 
 def forget_kept(value: ToKeep) -> None:
-    """It is to be kept again, if it is needed again."""
+    """Drop the reference, so that the value is kept again if it is needed."""
     _kept.pop(value.mark, None)
 
 
 def kept(value: ToKeep) -> LargeValue:
-    """What stands for it. Raises `ValueUnkept` if it must be kept first, and `Refused` if it could not be."""
+    """The reference to the value. Raises `ValueUnkept` if it must be kept first, and `Refused` if it could not be."""
     found = _kept.get(value.mark)
     if found is None:
         raise ValueUnkept(value)

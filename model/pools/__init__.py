@@ -1,1 +1,1 @@
-"""Resource pools: what they hold, and whose turn it is."""
+"""Resource pools: their content, and which attempt gets what next."""

@@ -1,4 +1,4 @@
-"""How the resources of a pool are checked, as a person writes it."""
+"""The check of a pool's resources, as a person writes it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAME = "name"
 
 
 def _seconds(given: Any) -> Any:
-    """With a unit: a bare number is minutes in a workflow, and would be seconds here to most readers."""
+    """Require a unit: a bare number is minutes in a workflow, but most readers would take it for seconds here."""
     seconds = seconds_of(given) if isinstance(given, str) else None
     if seconds is None:
         raise ValueError("must be a duration with its unit, such as 10s or 1m")
@@ -34,11 +34,11 @@ CheckText = Annotated[str, Field(min_length=1, max_length=CHECK_BYTES_MAX), Afte
 
 
 class PoolCheck(BaseModel):
-    """How a resource is checked: by a bash `script` that ends with 0, or a `url` that answers 2xx.
+    """A check of a resource: a bash `script` that ends with 0, or a `url` that answers 2xx.
 
     In a URL `${name}` is the name of the resource and `${key}` a value of its data; a script finds both as JSON in its
-    variable SHOAL_RESOURCE. It has `timeout`, and is repeated `every` so often (0s: before each use); both are texts
-    with a unit, in seconds here.
+    variable SHOAL_RESOURCE. `timeout` and `every`, the pause between checks (0s: before each use), are texts with a
+    unit, converted to seconds.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -64,11 +64,11 @@ class PoolCheck(BaseModel):
 
 
 Fault = tuple[tuple[str | int, ...], str]
-"""The place of what is wrong, and a sentence."""
+"""A place and a sentence."""
 
 
 def misfit(check: PoolCheck, resources: Mapping[str, Mapping[str, Any]]) -> Fault | None:
-    """What a check needs of the resources and does not find; None: it fits."""
+    """What a check needs that the resources lack; None if it fits."""
     keys = {NAME, *(key for data in resources.values() for key in data)}
     if check.script is not None:
         named = (name for name in references(check.script) if name in keys and not _is_set(name, check.script))
@@ -86,13 +86,13 @@ def misfit(check: PoolCheck, resources: Mapping[str, Mapping[str, Any]]) -> Faul
 
 
 def _is_set(name: str, script: str) -> bool:
-    """Whether a script gives a variable of the shell a value."""
+    """Whether a script assigns this shell variable."""
     word = re.escape(name)
     return re.search(rf"(?<![\w$]){word}=|\b(?:read|for|local|declare)\b[^\n]*\b{word}\b", script) is not None
 
 
 def _never_set(name: str) -> Fault:
-    """For what is meant as a value of the resource, and would be an empty variable of the shell."""
+    """The fault of a name meant as a value of the resource that would be an empty shell variable."""
     path = ".name" if name == NAME else f".data.{name}"
     return ("check", "script"), (
         f"${{{name}}} in the script of the check is a variable of the shell, and nothing sets it; the resource is JSON "

@@ -1,7 +1,7 @@
-"""Which values of the data of resources are secrets: nobody says so in a pool, so their names do.
+"""Which values in the data of resources are secrets: a pool does not declare them, so their names decide.
 
-Logs and reasons are read by people who do not get the data of resources: a task or a check that prints what it holds
-must not show these. It protects against carelessness, as the masking of secret parameters does.
+Logs and reasons are read by people who may not read the data of resources, so a task or check that prints its resources
+must not reveal them. Like the masking of secret parameters, this protects against carelessness only.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _IN_URL = re.compile(r"://[^\s/@:]*:([^\s/@]+)@")
 
 
 def secrets_of(data: Mapping[str, Any]) -> set[str]:
-    """The texts in the data of a resource that are secrets: what has the name of one, and passwords in URLs."""
+    """The secret texts in the data of a resource: values with the name of a secret, and passwords in URLs."""
     return set(_secrets(data, is_secret=False))
 
 
 def secrets_held(leases: str | None) -> set[str]:
-    """Those of all that an attempt holds; `leases` is the JSON object of a `ClaimedTask`."""
+    """The secrets of all resources that an attempt holds; `leases` is the JSON object of a `ClaimedTask`."""
     if leases is None:
         return set()
     return {secret for held in json.loads(leases).values() for each in held for secret in secrets_of(each["data"])}

@@ -25,7 +25,7 @@ from model.pools.variables import resource_variable
 RESOURCES_MAX = 10_000
 RESOURCE_NAME_LENGTH_MAX = 200
 DATA_BYTES_MAX = 8_192
-"""Of one resource. A task gets the data of all that it holds in one environment variable, which takes 128 KB."""
+"""For one resource. A task gets the data of all its resources in one environment variable, which holds 128 KB."""
 
 _NO_OBJECT = "its data must be an object such as {host: 10.0.0.1, port: 3128}, or nothing"
 
@@ -55,7 +55,7 @@ def _resource_name(name: str) -> str:
 
 
 def _data(given: Any) -> Any:
-    """What is not said of a resource is an empty object."""
+    """Read a missing value as an empty object."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -148,7 +148,7 @@ _SAID = {
     "dict_type": "must be a mapping of names to data, or a list of names",
     "model_type": "must be a mapping of fields to values",
     "string_type": "must be a text; write it in quotes",
-    "string_unicode": "must not contain half a character",
+    "string_unicode": "must not contain an unpaired surrogate",
     "int_type": "must be a whole number",
     "int_from_float": "must be a whole number",
     "greater_than_equal": f"must be 1 to {RESOURCES_MAX}",
@@ -164,7 +164,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("http", "address", "uri"), "url"),
     **dict.fromkeys(("title", "comment", "desc"), "description"),
 }
-"""Words of Airflow, Prefect, DolphinScheduler and others, and the field that is meant."""
+"""Words of Airflow, Prefect, DolphinScheduler and others, and the field they correspond to."""
 
 
 def _problem(part: Any, beside: tuple[str, ...]) -> Problem:
@@ -197,7 +197,7 @@ def _near(where: tuple[str | int, ...], beside: tuple[str, ...]) -> str:
 
 
 def faults_of_variables(name: str, others: Mapping[str, str]) -> Iterator[str]:
-    """Why a pool of this name cannot stand beside the others, which are given by their variables."""
+    """Why a pool cannot have this name: its variable collides with one of the `others`, keyed by variable."""
     other = others.get(resource_variable(name))
     if other is not None and other != name:
         yield (

@@ -1,14 +1,13 @@
-"""Whose turn it is at the resource pools: which waiting attempts get their resources now. Pure.
+"""Which waiting attempts get resources of pools now. Pure.
 
-All that waits is walked in one order: by priority, then by age. What fits gets its resources. The first that is short
-of a pool reserves what there is of all its pools, up to what it needs, so that one that needs three is not overtaken
-for ever by many that need one; later ones that are short of the same pool reserve nothing, so that what waits for
-another pool does not hold up this one. What waits for resources that streams hold reserves only in that pool. What
-could not get its resources even if nobody had any reserves nothing.
+All waiting attempts are visited in one order: by priority, then by age. Each that fits gets its resources. The first
+that lacks resources of a pool reserves what is free in all its pools, up to its need, so that attempts that need one
+cannot forever overtake one that needs three. Later ones that lack the same pool reserve nothing, so that a wait for
+another pool does not block this one. An attempt that waits for resources held by streams reserves only in that pool.
+One that could not get its resources even from an empty pool reserves nothing.
 
-A stream whose turn it is goes to the worker with the fewest streams (`model/streams/spread.py`): to others its
-resources are left. It is dealt out only when its resources are there, so one that waits changes nobody's share of the
-others.
+A stream goes to the worker with the fewest streams (`model/streams/spread.py`); other workers leave its resources
+alone. It is assigned only when its resources are free, so a waiting stream changes no other share.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _RANK = {priority: rank for rank, priority in enumerate(Priority)}
 
 @dataclass(frozen=True, slots=True)
 class Waiter:
-    """A queued attempt. `needs` is how many resources of which pools; of none: it needs only a place."""
+    """A queued attempt. `needs` maps pools to numbers of resources; an empty one needs only a place."""
 
     workflow_priority: Priority
     workflow_instance_id: WorkflowInstanceId
@@ -37,15 +36,15 @@ class Waiter:
 
     @property
     def order(self) -> tuple[int, int, int, int]:
-        """Its place among all that waits, as in the queue of what needs no resources."""
+        """Its sort key among all waiting attempts, the same as in the queue of attempts without resources."""
         return (_RANK[self.workflow_priority], self.workflow_instance_id, _RANK[self.task_priority], self.id)
 
 
 @dataclass(frozen=True, slots=True)
 class PoolRoom:
-    """How many resources a pool can give now, and how many it could if nobody had any. `is_held`: by the asking worker,
-    so that nobody else gives out of it meanwhile. `unchecked`: some are free and are to be checked before. Streams hold
-    `by_streams` of them, and give back nothing by themselves."""
+    """How many resources a pool can give now, and how many if nobody held any. `is_held`: the asking worker locks it,
+    so nobody else takes from it meanwhile. `unchecked`: some free ones must be checked first. Streams hold `by_streams`
+    of them, and return none by themselves."""
 
     free: int
     size: int
@@ -56,15 +55,14 @@ class PoolRoom:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How the streams of the asking worker's groups are dealt out. `overdue` are those that were left to others
-    for too long."""
+    """The shares of streams in the worker's groups. `overdue` streams were left to other workers for too long."""
 
     me: Epoch
     deals: Mapping[str, Deal]
     overdue: Collection[TaskInstanceId] = frozenset()
 
     def takes(self, stream: Waiter, *, has_place: bool) -> Epoch | None:
-        """The worker that is to take this one, which could begin; None: no worker has a place for it."""
+        """The worker that should take this stream, which could begin; None: no worker has a place for it."""
         deal = self.deals[stream.worker_group]
         if not has_place:
             deal.leave_out(self.me)
@@ -74,8 +72,8 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """Whose turn it is. `lacks_places`: there would be more if the worker had more places. `lacks_pools`: there may
-    be more, of pools that others hold just now. `left` are streams that could begin and are others' to take."""
+    """The result. `lacks_places`: the worker could take more if it had more places. `lacks_pools`: more may follow from
+    pools that others lock now. `left`: streams that could begin on other workers."""
 
     given: tuple[Waiter, ...]
     lacks_places: bool
@@ -91,15 +89,15 @@ def turns(
     served: Collection[str],
     spread: Spread | None = None,
 ) -> Turns:
-    """Which of `waiters` a worker of these groups with so many free places takes now.
+    """Which of `waiters` a worker takes now.
 
     Args:
-        waiters: in any order. Of those without needs the most urgent of its groups: each uses a place, in its turn.
-        rooms: the pools that exist, by name.
+        waiters: in any order. Of those without needs only the most urgent of its groups: each uses a place in turn.
+        rooms: the existing pools by name.
         groups: the worker groups that it serves.
         places: how many attempts it can begin.
-        served: the worker groups that somebody else can serve now. Waiters of other groups reserve nothing.
-        spread: of its groups in which streams wait; None: no stream does.
+        served: the worker groups that any other worker can serve now. Waiters of other groups reserve nothing.
+        spread: for its groups in which streams wait; None: no stream waits.
     """
     free = {name: room.free for name, room in rooms.items()}
     reserved: set[str] = set()

@@ -1,4 +1,4 @@
-"""How a task finds the resources that it holds: one variable of its environment for each pool."""
+"""The environment variables in which a task finds the resources that it holds, one for each pool."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from model.errors import Refused
 
 PREFIX = "SHOAL_RESOURCE_"
 VARIABLE_BYTES_MAX = 131_071
-"""Linux takes no longer one, its name included."""
+"""Linux accepts no longer variable, name included."""
 _NO_VARIABLE = re.compile(r"[^A-Z0-9_]")
 
 
 def resource_variable(pool: str) -> str:
-    """The name of the variable for the resources of a pool: its name in upper case, with `_` for what no variable may
-    have. Two pools may give the same."""
+    """The variable of a pool: its name in upper case, with `_` for invalid characters. Two pools may share one."""
     return PREFIX + _NO_VARIABLE.sub("_", pool.upper())
 
 
 def without_one_variable(needs: dict[str, int]) -> dict[str, int]:
-    """`needs`, which are how many resources of which pools. Raises `ValueError` if two pools cannot stand beside each
-    other, so that nobody could ever get both."""
+    """Return `needs` (pool -> number of resources). Raises `ValueError` if two pools share a variable, so that no task
+    could use both."""
     first: dict[str, str] = {}
     for name in needs:
         if (other := first.setdefault(resource_variable(name), name)) != name:
@@ -33,9 +32,9 @@ def without_one_variable(needs: dict[str, int]) -> dict[str, int]:
 
 
 def resource_variables(leases: str | None) -> dict[str, str]:
-    """The variables for what an attempt holds: JSON lists of objects with `name` and `data`.
+    """The variables of the resources that an attempt holds: JSON lists of objects with `name` and `data`.
 
-    `leases` is the JSON object of a `ClaimedTask`. Raises `Refused` if no environment takes it.
+    `leases` is the JSON object of a `ClaimedTask`. Raises `Refused` if no environment can hold them.
     """
     if leases is None:
         return {}

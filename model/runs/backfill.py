@@ -111,11 +111,11 @@ class BackfillSpec:
 
 
 def chains(spec: BackfillSpec, fire_times: FireTimes | None, zone: ZoneInfo) -> list[list[datetime]]:
-    """The times to fill, aware UTC, each exactly once: chains whose dates are ordered by `spec.order`.
+    """The times to fill, aware UTC, each exactly once: chains with dates in `spec.order`.
 
     Args:
-        fire_times: of the workflow's schedule, such as `Cron.between`; None when it has none: daily at midnight.
-        zone: of the schedule or workflow; dates, and times without an offset, are interpreted in it.
+        fire_times: of the workflow's schedule, such as `Cron.between`; None without a schedule: daily at midnight.
+        zone: of the schedule or workflow; applies to dates, and to times without an offset.
 
     Raises:
         Refused: a date cannot be parsed, the range contains none, or there are more than `DATES_MAX`.

@@ -1,4 +1,4 @@
-"""What can be done with many runs at once, and by which command."""
+"""Actions on many runs at once, and the command of each."""
 
 from __future__ import annotations
 

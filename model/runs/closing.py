@@ -1,9 +1,9 @@
-"""How far a run has come with cleaning up: its teardown tasks, then its on_exit tasks. Pure.
+"""The progress of a run's cleanup: its teardown tasks, then its on_exit tasks. Pure.
 
-It begins when everything else of the run is over. A task that cleans up starts when those before it that clean up are
-over, however they ended, and those of `on_exit` when all teardown tasks are. One that is `after` other tasks runs only
-if one of these has begun: it had an attempt, which at least was queued, since the run was made. Tasks out of the scope
-of the run, and disabled ones, do not count; if none counts, it runs. What does not run is passed over.
+It begins when everything else of the run is over. A teardown or on_exit task starts when the cleanup tasks before it
+are over, in any state, and an `on_exit` task only after all teardown tasks. One that is `after` other tasks runs only
+if one of these has begun: since the run was created it had at least a queued attempt. Tasks outside the scope of the
+run and disabled ones do not count; if none counts, it runs. A task that does not run is passed over.
 
 Source: docs/guides/workflows.md, "Cleaning up".
 """
@@ -22,7 +22,7 @@ T, W = TaskState, WorkflowState
 def closing_tasks(
     plan: Plan, scope: Collection[TaskCode] | None, has_begun: Callable[[TaskCode], bool]
 ) -> frozenset[TaskCode]:
-    """The tasks that clean up after a run that was limited to `scope`; None = it was not."""
+    """The cleanup tasks of a run that was limited to `scope`; None = unlimited."""
 
     def counts(code: TaskCode) -> bool:
         return code not in plan.closing and not plan.tasks[code].is_forbidden and (scope is None or code in scope)
@@ -37,7 +37,7 @@ def closing_tasks(
 
 
 class Closing:
-    """The progress of one run with cleaning up. `runs` are the tasks that do; it then ends as `state`, for `reason`."""
+    """The progress of one run's cleanup. `runs` are the tasks that run; the run then ends as `state`, for `reason`."""
 
     __slots__ = ("_later", "_left", "_plan", "_runs", "_teardowns", "failed", "reason", "state")
 
@@ -52,10 +52,10 @@ class Closing:
         self._left = {code: sum(each in plan.closing for each in before[code]) for code in plan.closing}
         self._teardowns = sum(not is_on_exit for is_on_exit in plan.closing.values())
         self._later: list[TaskCode] = []
-        """Tasks of on_exit that wait for nothing but the end of all teardown tasks."""
+        """on_exit tasks that only wait for all teardown tasks."""
 
     def begin(self) -> list[TaskCode]:
-        """What may begin at once."""
+        """The tasks that may begin at once."""
         return self._beginning([code for code, left in self._left.items() if not left])
 
     def over(self, code: TaskCode) -> list[TaskCode]:
@@ -65,7 +65,7 @@ class Closing:
     def verdict(self, state: WorkflowState, *, is_complete: bool) -> tuple[WorkflowState, str]:
         """The final state of a run that is in this state and has nothing in flight, and the reason as a sentence.
 
-        It `is_complete` if nothing would begin if it continued.
+        It `is_complete` if nothing would begin on resumption.
         """
         if state is W.READY_STOP and (not is_complete or T.KILL in self.failed.values()):
             return W.STOP, self._with_reason("it was stopped while it cleaned up")
@@ -96,7 +96,7 @@ class Closing:
         return ready
 
     def _beginning(self, ready: Sequence[TaskCode]) -> list[TaskCode]:
-        """Of tasks whose turn it may be those that run; the others are over at once."""
+        """Select the tasks that run; the others are over at once."""
         beginning, pending = [], list(reversed(ready))
         while pending:
             code = pending.pop()

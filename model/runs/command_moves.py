@@ -1,8 +1,8 @@
-"""What each command does to the state of a workflow instance: one table, for the code, the database and the docs.
+"""How each command changes the state of a run: one table for the code, the database and the docs.
 
-A pair that is not in the table is refused with the sentence of `why_not`, and the instance is unchanged. Commands that
-make a new instance change no existing one. RECOVER_TOLERANCE_FAULT_PROCESS changes an instance whose owner is gone, so
-it checks the owner as well as the state. The command types are those of Apache DolphinScheduler.
+A pair that is not in the table is refused with the sentence of `why_not`, and the run is unchanged. Commands that
+create a run change no existing one. RECOVER_TOLERANCE_FAULT_PROCESS changes a run whose owner is gone, so it checks the
+owner as well as the state. The command types are those of Apache DolphinScheduler.
 """
 
 from __future__ import annotations
@@ -35,19 +35,18 @@ class CommandType(StrEnum):
 C = CommandType
 
 STARTING = frozenset({C.START_PROCESS, C.START_CURRENT_TASK_PROCESS, C.SCHEDULER, C.COMPLEMENT_DATA})
-"""They make a new instance from a definition."""
+"""Commands that create a run from a definition."""
 
 REVIVING = frozenset({C.RECOVER_SUSPENDED_PROCESS, C.START_FAILURE_TASK_PROCESS, C.REPEAT_RUNNING, C.EXECUTE_TASK})
-"""They move an instance out of a final state."""
+"""Commands that move a run out of a final state."""
 
 RERUNNING = frozenset({C.START_FAILURE_TASK_PROCESS, C.REPEAT_RUNNING, C.EXECUTE_TASK})
-"""They may let an instance go on with another version of its workflow."""
+"""Commands that may let a run continue with another version of its workflow."""
 
 URGENT = frozenset({C.RECOVER_TOLERANCE_FAULT_PROCESS, C.PAUSE, C.STOP})
-"""A master takes these even when it has no room: halting a run may free some, and a run that fails over had room on
-the master that died."""
+"""A master takes these even without room: a halt may free some, and a failed-over run had room before."""
 HALTING = frozenset({C.PAUSE, C.STOP})
-"""They request the end of a run."""
+"""Commands that request the end of a run."""
 
 COMMAND_MOVES: Mapping[CommandType, Mapping[WorkflowState, WorkflowState]] = {
     # A driven instance is moved by its owner, which reads the request from the row; in FAILOVER by its next owner.

@@ -1,4 +1,4 @@
-"""What a row of `command` asks for: each row is parsed and validated by itself.
+"""Reads rows of `command`: each row is parsed and validated by itself.
 
 Every column is fetched as text: one unreadable value (an infinite date, JSON nested 1,500 deep) would otherwise fail
 the fetch of the whole batch. An error in a row is reported in a sentence and never stops the loop.
@@ -29,7 +29,7 @@ from model.time.zones import zone
 
 START_TASKS_BYTES_MAX = 1_048_576
 BACKFILL = "backfill"
-"""The key in the parameters of a COMPLEMENT_DATA under which its dates are stored."""
+"""The key of a COMPLEMENT_DATA's parameters that holds its dates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +63,10 @@ class CommandRow:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Make a new instance. None means the definition's own value.
+    """Create a run. None means the definition's own value.
 
-    `start_tasks` are names or codes; none means all tasks. `schedule_time` is aware UTC. `backfill` is the JSON text of
-    the dates of a COMPLEMENT_DATA. `source` is the event that asks for it.
+    `start_tasks` are names or codes; empty means all tasks. `schedule_time` is aware UTC. `backfill` is the JSON text
+    of the dates of a COMPLEMENT_DATA. `source` is the event that requests it.
     """
 
     id: CommandId
@@ -94,7 +94,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class RecoverToleranceFault:
-    """Fail over an instance whose master died or left."""
+    """Fail over a run whose master died or left."""
 
     id: CommandId
     workflow_instance_id: WorkflowInstanceId
@@ -102,8 +102,7 @@ class RecoverToleranceFault:
 
 @dataclass(frozen=True, slots=True)
 class RecoverSerialWait:
-    """Let the next waiting instance of a line start, if no other is ahead of it; without `key` of all lines from the
-    one of the key `first` on."""
+    """Let the next run of a line start unless another is ahead; without `key`, in all lines from the key `first` on."""
 
     id: CommandId
     workflow_code: WorkflowCode
@@ -113,10 +112,10 @@ class RecoverSerialWait:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Change the state of an instance according to `model/runs/command_moves.py`.
+    """Change the state of a run according to `model/runs/command_moves.py`.
 
-    `start_tasks` and `depend_type` are those of EXECUTE_TASK; `parent` is given when a task that represents the
-    instance continues in a new attempt. `version` is the one with which a rerun goes on; None = the instance's own.
+    `start_tasks` and `depend_type` belong to EXECUTE_TASK. `parent` is set when a task that represents the run
+    continues in a new attempt. `version` is the one that a rerun continues with; None = the run's own.
     """
 
     id: CommandId
@@ -168,7 +167,7 @@ def read_command(row: CommandRow) -> Command:
 
 
 def scrubbed(row: CommandRow, secrets: Collection[str]) -> CommandRow:
-    """The command in the form that may be stored: each secret that was given in clear is replaced by asterisks."""
+    """The command as it may be stored: secrets given in clear are replaced by asterisks."""
     if not secrets or not row.params:
         return row
     try:
@@ -274,12 +273,12 @@ def _start_tasks(value: str | None) -> tuple[str, ...]:
     names = tuple(str(each) for each in given)
     # A message with such a name could not be stored, and would block all the commands of its batch.
     if not all(map(is_storable, names)):
-        raise Refused("start_tasks contains a NUL or half a character, which no name of a task has; remove it")
+        raise Refused("start_tasks contains a NUL or an unpaired surrogate; remove it")
     return names
 
 
 def read_parent(value: str | None) -> Parent | None:
-    """The parent instance and position of a child, from the text of its command. Raises `Refused`."""
+    """The parent run and position of a child, from the text of its command. Raises `Refused`."""
     if value is None or _is_of_event(value):
         return None
     instance, code, attempt, index, *apart = _place(value, APART)
@@ -287,7 +286,7 @@ def read_parent(value: str | None) -> Parent | None:
 
 
 def read_source(value: str | None) -> Source | None:
-    """The event that asks for a run, from the text of its command; None if none does. Raises `Refused`."""
+    """The event that requests a run, from the text of its command; None without one. Raises `Refused`."""
     if value is None or not _is_of_event(value):
         return None
     instance, code, attempt, chain, *_ = _place(value, BY_EVENT)
@@ -299,7 +298,7 @@ def _is_of_event(value: str) -> bool:
 
 
 def _place(value: str, ending: str) -> list[int]:
-    """Its four numbers, and a fifth one if it has this ending."""
+    """Its four numbers, and a fifth if it has this ending."""
     parts = value.split("/")
     ended = [1] if parts[4:] == [ending] else []
     parts = parts[:4] if ended else parts

@@ -1,7 +1,7 @@
-"""Which runs of serial workflows would wait for ever: those that wait for their turn behind runs that wait for them.
+"""Finds runs of serial workflows that would wait forever, behind runs that wait for them.
 
-A run waits for its child runs; one that waits for its turn begins when any of the runs that are live in its line ends.
-So it waits for ever only if all of these do.
+A run waits for its child runs. A run that waits in a line begins when any live run of that line ends. So it waits
+forever only if none of these can end.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from model.runs.serial_lines import Line
 
 
 class Unfinished(NamedTuple):
-    """A run that has not ended; `above` is its parent run. Of one that waits for its turn: how many runs of its line
-    may be live at once."""
+    """An unfinished run; `above` is its parent. `max_active`, of a waiting run, limits the live runs of its line."""
 
     id: WorkflowInstanceId
     line: Line
@@ -26,10 +25,10 @@ class Unfinished(NamedTuple):
 
 
 def deadlocked(found: Iterable[Unfinished]) -> dict[WorkflowInstanceId, WorkflowInstanceId]:
-    """Those that wait for their turn for ever, each with a live run of its line that waits for it.
+    """The deadlocked runs, each with a live run of its line that waits for it.
 
-    `found` has all live runs of the lines in which these wait, and all unfinished runs below them. Who stands behind a
-    deadlock and is no part of it is not named: it goes on when that is over.
+    `found` has all live runs of the lines with waiting runs, and all unfinished runs below them. A run that merely
+    waits behind a deadlock is not named: it continues once that is resolved.
     """
     runs = {each.id: each for each in found}
     live: dict[Line, list[WorkflowInstanceId]] = defaultdict(list)
@@ -48,7 +47,7 @@ def deadlocked(found: Iterable[Unfinished]) -> dict[WorkflowInstanceId, Workflow
 def _stuck(
     runs: Mapping[WorkflowInstanceId, Unfinished], live: Mapping[Line, list[WorkflowInstanceId]]
 ) -> set[WorkflowInstanceId]:
-    """All that cannot end: what can is taken away until nothing else can."""
+    """All runs that cannot end: those that can are removed until nothing changes."""
     stuck = set(runs)
     while True:
         holding = {runs[id_].above for id_ in stuck}
@@ -68,7 +67,7 @@ def _awaiting(
     runs: Mapping[WorkflowInstanceId, Unfinished],
     waiting: Mapping[Line, list[WorkflowInstanceId]],
 ) -> set[WorkflowInstanceId]:
-    """All that wait for this run, directly or through others."""
+    """All runs that wait for this one, directly or through others."""
     seen: set[WorkflowInstanceId] = set()
     left = [id_]
     while left:

@@ -1,7 +1,7 @@
-"""The elements of a task with `each`: how many it may have, and the codes of their attempts. Pure.
+"""The elements of an `each` task: their limits, and the codes of their attempts. Pure.
 
-Each element has attempts of its own, whose rows are like those of any task, with a code and a name made of the task's
-code and name and the element's index. The task has one row beside them, for the state of all.
+Each element has attempts of its own, with rows like those of any task; code and name are made from the task's code and
+name and the element's index. The task has one more row for the state of all.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from model.ids import TaskCode
 from model.runs.states import TaskState
 
 ELEMENTS_MAX = 16_384
-"""How many elements a task may have: more would get the codes of other tasks' elements."""
+"""A higher index would collide with the elements of other tasks."""
 MAPPED_CODE_MAX = 2**49 - 1
-"""The highest code of a task with elements: those of its elements fit into the same 63 bits."""
+"""The highest code of a task with elements: the codes of its elements then fit into 63 bits."""
 PARALLEL_DEFAULT = 1_000
-"""How many elements of a task are under way at once, unless it says so itself: a transaction writes no more."""
+"""How many elements of a task run at once by default: a transaction writes no more."""
 KEPT = frozenset({TaskState.SUCCESS, TaskState.FORCED_SUCCESS, TaskState.SKIPPED})
-"""An element that ended so is not repeated when its task goes on."""
+"""An element that ended in such a state is not repeated when its task continues."""
 _NAME = re.compile(r"(.+)\[(0|[1-9][0-9]{0,4})\]", re.DOTALL)
 
 
@@ -34,12 +34,12 @@ def is_element(code: TaskCode) -> bool:
 
 
 def task_of(code: TaskCode) -> TaskCode:
-    """The code of the task, of an element's code; any other code is that of its task."""
+    """The code of the task that an element's code belongs to; any other code is returned unchanged."""
     return TaskCode(-code // ELEMENTS_MAX) if code < 0 else code
 
 
 def index_of(code: TaskCode) -> int:
-    """The index of an element, by its code."""
+    """The index of an element from its code."""
     return -code % ELEMENTS_MAX
 
 
@@ -49,17 +49,17 @@ def element_name(task: str, index: int) -> str:
 
 
 def name_of_task(code: TaskCode, name: str) -> str:
-    """The name of the task that an attempt with this code and name is of."""
+    """The name of the task to which an attempt with this code and name belongs."""
     return name.removesuffix(f"[{index_of(code)}]") if is_element(code) else name
 
 
 def task_named_in(name: str) -> str | None:
-    """The name of the task of which a name would be that of an element; None if it has another form."""
+    """The task's name in an element's name; None if the name has another form."""
     found = _NAME.fullmatch(name)
     return None if found is None else found[1]
 
 
 def namesakes(mapped: Iterable[str], names: Iterable[str]) -> list[str]:
-    """Those of these tasks that have the name of an element of one of the `mapped` tasks."""
+    """The tasks in `names` whose name equals that of an element of a `mapped` task."""
     known = set(mapped)
     return [name for name in names if task_named_in(name) in known]

@@ -13,14 +13,14 @@ from model.time.intervals import Interval
 
 APART = "apart"
 BY_EVENT = "event"
-"""Ends the text of one that does not wait."""
+"""The ending of the text for a task that does not wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """The task attempt that represents a sub-workflow, and the index (from 0) of this child among its children.
+    """The task attempt that represents a sub-workflow, and the index (from 0) of this child.
 
-    If it does not wait (`waits`), the run is no child of it: the attempt is over once the run has begun.
+    Unless it `waits`, the run is no child of it: the attempt is over once the run has begun.
     """
 
     instance: WorkflowInstanceId
@@ -31,7 +31,7 @@ class Parent:
 
     @property
     def place(self) -> str:
-        """Which attempt and child."""
+        """The attempt and child as text."""
         return f"{self.instance}/{self.code}/{self.attempt}/{self.index}"
 
     def __str__(self) -> str:
@@ -40,8 +40,8 @@ class Parent:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The event that starts a run: the end of an attempt that updates datasets, or of an instance (`code` and `attempt`
-    are 0). `chain` counts the runs that triggered one another, up to this one."""
+    """The event that starts a run: the end of an attempt that updates datasets, or of a run (`code` and `attempt` are
+    0). `chain` counts the runs that triggered one another, including this one."""
 
     instance: WorkflowInstanceId
     code: TaskCode
@@ -49,7 +49,7 @@ class Source:
     chain: int
 
     def place(self, command: CommandId) -> str:
-        """What its run knows of it. Each command of it makes one run."""
+        """What its run stores of it. Each command of the event makes one run."""
         return f"{self.instance}/{self.code}/{self.attempt}/e{self.chain}.{command}"
 
 
@@ -57,10 +57,10 @@ class Source:
 class WorkflowInstance:
     """One run of one version of a workflow, as its owner knows it.
 
-    `params` is a JSON object as text: project, global and startup parameters, resolved; `startup_names` a JSON list of
-    those that nothing overrides. `schedule_time` is aware UTC. `scope` limits it to some tasks; None = all. `interval`
-    is that of its schedule, which it keeps; None = it has none. `ending_as` and `ending_reason` are of one that cleans
-    up: how it then ends (`model/runs/closing.py`).
+    `params` is a JSON object as text: project, global and startup parameters, resolved; `startup_names` is a JSON list
+    of those that nothing overrides. `schedule_time` is aware UTC. `scope` limits it to some tasks; None = all.
+    `interval` is that of its schedule, if any. During cleanup, `ending_as` and `ending_reason` say how it then ends
+    (`model/runs/closing.py`).
     """
 
     id: WorkflowInstanceId
@@ -81,22 +81,21 @@ class WorkflowInstance:
     depth: int = 0
     parent: Parent | None = None
     ran_s: float = 0.0
-    """Seconds since it began to run, or was last resumed by a command, when its row was read."""
+    """Seconds since it began, or since a command last resumed it, when its row was read."""
     interval: Interval | None = None
     ending_as: WorkflowState | None = None
     ending_reason: str = ""
 
 
 class TaskAttempt(NamedTuple):
-    """An attempt of a task: as its master begins it, or the latest one as its row says.
+    """An attempt of a task: as its master begins it, or the latest one in the database.
 
-    QUEUED is for the workers, DELAY_EXECUTION for later; RUNNING_EXECUTION with children or dependencies is in its
-    master; a final one is over at once. If it is not `valid`, only its number (from 1) is used: the task is to run
-    again. `outputs` is a JSON object as text or None, `reason` a sentence, `branch` the tasks that it chose if its type
-    chooses a branch. `values` is a JSON object: the value of each `${name}`; a row's only if it runs in its master, or
-    is that of an element. `json_names` are those of values that are JSON, for a task that keeps it; not read from rows.
-    `due_in_minutes` is what is left of a timed wait, by the database's time; 0 = it does not wait.
-    `ran_s` is how long one of a stream ran that has ended.
+    QUEUED is for the workers, DELAY_EXECUTION for later; RUNNING_EXECUTION with children or dependencies runs in its
+    master; a final one is over at once. Without `valid`, only its number (from 1) counts: the task must run again.
+    `outputs` is a JSON object as text or None, `reason` a sentence, `branch` the chosen tasks of a type that branches.
+    `values` is a JSON object, the value of each `${name}`; read from a row only for tasks in a master and for elements.
+    `json_names` are the JSON values of a task that keeps JSON; never read from rows. `due_in_minutes` is the rest of a
+    timed wait, by the database's clock; 0 = none. `ran_s` is the duration of a stream's ended attempt.
     """
 
     code: TaskCode
@@ -115,8 +114,8 @@ class TaskAttempt(NamedTuple):
 
 
 class AttemptEnd(NamedTuple):
-    """How an attempt ended. `outputs` is a JSON object as text or None; `reason` is a sentence; `ran_s` is how long a
-    stream ran. After one that `is_suspect` no other follows by itself: the task may be what its workers died of."""
+    """How an attempt ended. `outputs` is a JSON object as text or None; `reason` is a sentence; `ran_s` is the duration
+    of a stream. After `is_suspect` no retry follows by itself: the task may have killed its workers."""
 
     code: TaskCode
     attempt: int

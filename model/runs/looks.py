@@ -1,7 +1,7 @@
 """Tasks that wait (WAIT): they look, and look again after a pause. Between two looks they hold nothing.
 
-A look is a short piece of work of a worker. One that finds nothing puts its attempt back: the same row waits for the
-time of the next look (`dao/tasks/looks.py`), as another one waits for its delay.
+A look is short work of a worker. If it finds nothing, it puts its attempt back: the same row waits for the time of the
+next look (`dao/tasks/looks.py`), like a delayed attempt.
 """
 
 from __future__ import annotations
@@ -16,16 +16,15 @@ if TYPE_CHECKING:
     from model.definitions.workflow import TaskSpec
 
 WAIT = "WAIT"
-"""The task type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Again:
     """When a task looks again, and for how long it waits.
 
-    The first pause is `every_s`; each following one is `factor` times as long as the one before it, at most
-    `every_s_max`. After `within_s` (None: never) it ends as `late`, a FAILURE or SKIPPED. `at_s`, in seconds since
-    1970: what it waits for is that moment, at which it ends as a SUCCESS.
+    The first pause is `every_s`; each further one is `factor` times longer, up to `every_s_max`. After `within_s`
+    (None: never) the task ends as `late`, a FAILURE or SKIPPED. `at_s`, in seconds since 1970, is the moment that it
+    waits for: then it ends as a SUCCESS.
     """
 
     every_s: float
@@ -49,7 +48,7 @@ NOT_OF_WAITS = ("timeout", "resources", "cache")
 
 
 def unfit_to_wait(task: TaskSpec) -> str | None:
-    """What a task that waits cannot have, as a sentence; None if there is nothing, or it is another task."""
+    """What a WAIT task cannot have, as a sentence; None if it has nothing such, or is another task."""
     if task.type != WAIT:
         return None
     for name, why in _NOT_OF_WAITS.items():
@@ -59,7 +58,7 @@ def unfit_to_wait(task: TaskSpec) -> str | None:
 
 
 def sourced_of(params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a task looks for in a data source, of its parameters; empty if it looks elsewhere."""
+    """The part of a task's parameters that looks in a data source; empty if it looks elsewhere."""
     thing = params.get("for")
     found = (thing.get("sql") or thing.get("s3")) if isinstance(thing, Mapping) else None
     return found if isinstance(found, Mapping) else {}
@@ -67,8 +66,7 @@ def sourced_of(params: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class Looks:
-    """What the looks of an attempt found so far: nothing, `count` times. The last one, `ago_s` seconds ago, `said`
-    why."""
+    """The earlier looks of an attempt: `count` found nothing. The last one, `ago_s` seconds ago, `said` why."""
 
     count: int
     ago_s: float

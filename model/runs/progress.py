@@ -1,4 +1,4 @@
-"""How far a task is, as it reports itself: `40/100 text` or `40% text`."""
+"""A task's progress as it reports it: `40/100 text` or `40% text`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 
 LINE_BYTES_MAX = 1_000
-"""A longer line is no report of progress."""
+"""A longer line is no progress report."""
 
 TEXT_LENGTH_MAX = 200
-"""What exceeds it is cut off."""
+"""Longer texts are cut."""
 
 _AMOUNT = re.compile(rb"(\d{1,15}(?:\.\d{1,6})?)(?:/(\d{1,15}(?:\.\d{1,6})?)|%)")
 
@@ -29,7 +29,7 @@ class Progress:
 
 
 def read_progress(line: bytes) -> Progress | None:
-    """What a line says without its prefix; None if it is no report: more than all, parts of nothing, other text."""
+    """Parse a line without its prefix; None if it is no report: more than all, parts of nothing, other text."""
     words = line.split(None, 1) if len(line) <= LINE_BYTES_MAX else []
     found = _AMOUNT.fullmatch(words[0]) if words else None
     if found is None:

@@ -1,11 +1,10 @@
-"""Where in the queue attempts may wait, so that a claim need not search all of it.
+"""Where attempts may wait in the queue, so that a claim need not search all of it.
 
-The index of the queue keeps the entries of what was claimed until VACUUM removes them, and they are where a claim
-begins: it would step over hundreds of thousands under lasting load. So a worker remembers where its last claim came to,
-and what queues attempts says where. For a moment it goes on to search where it searched before: a claim of another
-worker may have locked rows there that it gives back. All else that nobody said (a row that was written by hand, one
-that was locked for long) is found by a search of everything, every two seconds at most while it claims, and whenever a
-poll finds that anything waits.
+The index of the queue keeps claimed entries until VACUUM, exactly where a claim begins: under lasting load it would
+step over hundreds of thousands. So a worker remembers where its last claim ended, and notifications say where attempts
+were queued. For a moment it also searches the former places: another worker's claim may have locked rows there that it
+gives back. Everything unannounced (a row written by hand, one locked for long) is found by a full search, at most every
+two seconds while it claims, and whenever a poll finds waiting attempts.
 """
 
 from __future__ import annotations
@@ -17,27 +16,27 @@ from typing import NamedTuple
 from model.choices import Priority
 
 Places = Mapping[Priority, Mapping[str, int]]
-"""The lowest id of a run of which anything may wait, of each priority of a workflow and worker group; where none is
-given, nothing waits."""
+"""The lowest run id with waiting attempts, for each priority of a workflow and worker group; nothing waits in groups
+without an entry."""
 
 AGAIN_S = 0.5
-"""For so long, and up to twice as long, it searches again where it searched before."""
+"""Former places are searched again for this long, and up to twice as long."""
 ALL_EVERY_S = 2.0
 HINTS_BYTES_MAX = 3_500
-"""More would crowd out the names of the groups from a notification; then everything is searched."""
+"""Longer hints would crowd the group names out of a notification; then everything is searched."""
 
 _RANKS = {priority: rank for rank, priority in enumerate(Priority)}
 _HINT = re.compile(rf">({'|'.join(Priority)}):(\d{{1,18}}):(.+)")
-"""No name of a group looks like it."""
+"""No group name has this form."""
 
 
 def of_streams(group: str) -> str:
-    """The hint that streams of this worker group were queued. It is no name of a group."""
+    """The hint that streams of this worker group were queued. No group has such a name."""
     return f"~{group}"
 
 
 class QueuedAttempt(NamedTuple):
-    """An attempt that was queued and needs only a place."""
+    """A queued attempt that needs only a place."""
 
     priority: Priority
     worker_group: str
@@ -46,7 +45,7 @@ class QueuedAttempt(NamedTuple):
 
 
 class Queued:
-    """What a transaction has queued of such, for the notification of the workers."""
+    """What a transaction queued, for the notification of the workers."""
 
     def __init__(self, attempts: Iterable[QueuedAttempt] = ()) -> None:
         self._names: set[str] = set()
@@ -54,7 +53,6 @@ class Queued:
         self.add(attempts)
 
     def add(self, attempts: Iterable[QueuedAttempt]) -> None:
-        """It has queued these too."""
         for priority, group, run, is_stream in attempts:
             self._names.add(of_streams(group) if is_stream else group)
             if not is_stream:
@@ -62,14 +60,14 @@ class Queued:
 
     @property
     def hints(self) -> set[str]:
-        """The worker groups, and where in their queue to search unless that is too long to say. What one transaction
-        has queued is said together: who hears where anything of a group is searches there only."""
+        """The worker groups, and where to search in their queue, unless that is too long. All hints of one transaction
+        go together: a worker that gets hints for a group searches only there."""
         where = {f">{priority}:{run}:{group}" for (priority, group), run in self._lowest.items()}
         return self._names | (where if sum(len(each.encode()) + 1 for each in where) <= HINTS_BYTES_MAX else set())
 
 
 class QueuePlaces:
-    """What a worker of these groups knows of the queue: nothing at first, so that everything is searched."""
+    """What a worker of these groups knows about the queue. Initially nothing, so everything is searched."""
 
     def __init__(self, groups: Sequence[str], again_s: float = AGAIN_S, all_every_s: float = ALL_EVERY_S) -> None:
         self._again_s = again_s
@@ -84,13 +82,13 @@ class QueuePlaces:
 
     @property
     def all(self) -> Places | None:
-        """Where anything may wait, what a claim under way searches included; None = everywhere."""
+        """Everywhere that anything may wait, including where a claim in progress searches; None = everywhere."""
         if self._known is None or self._searched is None:
             return None
         return _union(self._known, _union(self._lately, self._before))
 
     def note(self, payload: str) -> None:
-        """Attempts were queued; `payload` as a notification has it: names of groups and hints, empty = of any group."""
+        """Record a notification; `payload` has names of groups and hints, empty = any group."""
         named, said = set(), set()
         for each in payload.split(","):
             if (hint := _HINT.fullmatch(each)) is None:
@@ -102,15 +100,15 @@ class QueuePlaces:
             self.search_all()
 
     def search_all(self) -> None:
-        """Anything may wait anywhere."""
+        """Search everything next time."""
         self._known = None
 
     def begin(self, now_s: float) -> Places | None:
-        """Where a claim is to search that begins now (seconds of any clock); None = everywhere. What is noted from here
-        on may be what it does not see."""
+        """Where a claim that begins now (seconds of any clock) must search; None = everywhere. It may miss what is
+        noted from here on."""
         known, self._known = self._known, {}
         if now_s - self._begun_s > self._all_every_s:
-            self._all_s = now_s  # the polls since the last claim have seen whether anything waits that nobody said
+            self._all_s = now_s  # polls since the last claim have noted unannounced attempts
         self._begun_s = now_s
         if now_s - self._since_s >= self._again_s:
             self._before, self._lately, self._since_s = self._lately, {}, now_s
@@ -122,8 +120,8 @@ class QueuePlaces:
         return self._searched
 
     def end(self, taken: Iterable[tuple[Priority, int]]) -> None:
-        """The claim took all that it could, of these priorities and runs: behind the last of them more may wait, before
-        it nothing does. If it took less, these are empty: nothing waits where it searched."""
+        """Record a claim that took these priorities and runs: more may wait after the last of them, nothing before it.
+        If it took less than it could, they are empty: nothing waits where it searched."""
         searched, self._searched = self._searched, {}
         last = max(((_RANKS[priority], run) for priority, run in taken), default=None)
         if last is None:
@@ -140,7 +138,7 @@ class QueuePlaces:
 
 
 def _union(places: Places, others: Places) -> Places:
-    """Both of them: of each priority and group the lower run."""
+    """The union: the lower run for each priority and group."""
     return {
         priority: {
             group: min(runs.get(group, run), run)

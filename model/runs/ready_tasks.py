@@ -32,11 +32,11 @@ class Edge(Enum):
 
 
 LIVE, DEAD, FAILED = Edge
-# Found faster than the attributes of an enumeration: once for each task of every run.
+# Faster than attributes of the enumeration: used for each task of every run.
 
 
 class Progress:
-    """The progress of one workflow instance. `scope` limits it to some tasks; None = all."""
+    """The progress of one run. `scope` limits it to some tasks; None = all."""
 
     __slots__ = (
         *("_chosen", "_dead", "_failed", "_left", "_live", "_plan", "_scope", "_settled"),
@@ -52,20 +52,20 @@ class Progress:
         self._failed: set[TaskCode] = set()
         self._dead: set[TaskCode] = set()
         self._settled: set[TaskCode] = set()
-        """What has begun before, and what was decided before all its edges were: no edge changes it."""
+        """Tasks that had begun, or were decided before all their edges: no edge changes them."""
         self._chosen: dict[TaskCode, frozenset[TaskCode] | None] = {}
-        """With a scope: what succeeded, within it or before, and the tasks that it chose."""
+        """With a scope: the tasks that succeeded, within it or before, and the branches they chose."""
         self.done: set[TaskCode] = set()
-        """What succeeded, was skipped or passed over, or is out of scope."""
+        """Tasks that succeeded, were skipped or passed over, or are out of scope."""
         self.skipped: set[TaskCode] = set()
-        """The skipped ones, also those that skipped themselves."""
+        """The skipped tasks, including those that skipped themselves."""
         self.by_itself: set[TaskCode] = set()
-        """What began and skipped itself, within the scope or before."""
+        """Tasks that began and skipped themselves, within the scope or before."""
         self.never: set[TaskCode] = set()
-        """What never begins, since tasks before it failed."""
+        """Tasks that never begin, since tasks before them failed."""
 
     def begin(self, begun: Iterable[TaskCode] = ()) -> list[TaskCode]:
-        """What may begin at once; called once, before anything is decided. `begun` has attempts already."""
+        """The tasks that may begin at once; called once, before anything is decided. `begun` already have attempts."""
         self._settled.update(begun)
         ready = list(self._plan.work.roots)
         if self._plan.rules:
@@ -78,11 +78,11 @@ class Progress:
         return self._beginning(ready)
 
     def is_in_scope(self, code: TaskCode) -> bool:
-        """Whether this task is to run at all."""
+        """Whether this task runs at all."""
         return self._scope is None or code in self._scope
 
     def succeeded(self, code: TaskCode, chosen: frozenset[TaskCode] | None = None) -> list[TaskCode]:
-        """A task succeeded, and chose these tasks if it is one that chooses; returns what may begin now."""
+        """Record a success and the branches it chose, if any; returns the tasks that may begin now."""
         self.done.add(code)
         if self._scope is not None:
             self._chosen[code] = chosen
@@ -94,16 +94,16 @@ class Progress:
         return self._beginning(ready + self._decide_edges(code, [each for each in after if each in dead], DEAD))
 
     def skipped_itself(self, code: TaskCode) -> list[TaskCode]:
-        """A task began, and ended as skipped; returns what may begin now."""
+        """Record a task that began and ended as skipped; returns the tasks that may begin now."""
         self.by_itself.add(code)
         return self._beginning(self._skip(code))
 
     def kept(self, code: TaskCode, chosen: frozenset[TaskCode] | None) -> None:
-        """A task that is out of scope had succeeded before, and chose these tasks if it is one that chooses."""
+        """Record that a task out of scope had succeeded before, and the branches it chose, if any."""
         self._chosen[code] = chosen
 
     def kept_skipped(self, code: TaskCode) -> None:
-        """A task that is out of scope had skipped itself before."""
+        """Record that a task out of scope had skipped itself before."""
         self.by_itself.add(code)
 
     def is_whole(self, failed: Collection[TaskCode]) -> bool:
@@ -125,11 +125,11 @@ class Progress:
         return True
 
     def failed(self, code: TaskCode) -> list[TaskCode]:
-        """A task finally failed; returns what may begin now."""
+        """Record a final failure; returns the tasks that may begin now."""
         return self._beginning(self._decide_edges(code, self._plan.work.successors[code], FAILED))
 
     def _decide_edges(self, code: TaskCode, after: Sequence[TaskCode], edge: Edge) -> list[TaskCode]:
-        """Decide these edges of a task; returns the tasks behind them about which they may decide something."""
+        """Decide these edges of a task; returns the tasks behind them that may now be decided."""
         is_left_out = False
         if self._scope is not None:
             is_left_out = code not in self._scope
@@ -161,7 +161,7 @@ class Progress:
         return ready
 
     def _beginning(self, ready: list[TaskCode]) -> list[TaskCode]:
-        """Of tasks about which edges may decide those that run; the others decide their own edges in turn."""
+        """Of the tasks that may be decided now, return those that run; the others decide their own edges in turn."""
         rules, tasks, live, failed = self._plan.rules, self._plan.tasks, self._live, self._failed
         settled, scope = self._settled, self._scope
         beginning = []

@@ -1,4 +1,4 @@
-"""How long what has ended is kept, and how much of it one step deletes."""
+"""How long ended runs are kept, and how much one step of retention deletes."""
 
 from __future__ import annotations
 
@@ -6,35 +6,35 @@ from datetime import timedelta
 from enum import StrEnum
 
 KEPT_DAYS = 90
-"""Unless the project or the masters' settings say otherwise; 0 = forever."""
+"""The default; the project or the masters' settings override it. 0 = forever."""
 KEPT_DAYS_MAX = 36_500
 DEPENDENT_REACH = timedelta(days=64)
-"""Further back than any cycle of a DEPENDENT task reaches: the first day of last month, and two days for zones."""
+"""Beyond the reach of any cycle of a DEPENDENT task: the first day of last month, and two days for zones."""
 READ_MAX = 500
 """How many runs, or commands, one step reads."""
 ATTEMPTS_FIRST = 500
 """How many attempts the first step of a round deletes, unless a single run has more."""
 ATTEMPTS_MIN, ATTEMPTS_MAX = 50, 2_000
-"""The fewest and the most that a later one deletes."""
+"""The bounds for later steps."""
 ROWS_MAX = 2 * ATTEMPTS_MAX
-"""The most attempts that one statement deletes: of a larger run the others are deleted in later steps."""
+"""The most attempts that one statement deletes; the rest of a larger run follows in later steps."""
 PAUSE_SHARE = 50
-"""How many times longer than a step that deletes runs the pause after it is. Nobody waits for the deletion, and it
+"""The pause after a step that deletes runs, in multiples of the step's duration. Nobody waits for the deletion, and it
 shares the processors and the disk with real work."""
 SHORT_S, LONG_S = 0.1, 0.5
-"""A deletion that took less lets the next one be larger, one that took more makes it smaller."""
+"""A deletion shorter than the first makes the next one larger, one longer than the second makes it smaller."""
 
 
 def attempts_of_next(attempts_max: int, deleted: int, took_s: float) -> int:
     """How many attempts the next step deletes.
 
-    Most of what a step costs is the same for many attempts as for few. But rows may be wide, the disk slow and the
-    machine busy, and a step has to be over long before the server ends its statement.
+    Most of a step's cost does not depend on the number of attempts. But rows may be wide, the disk slow and the machine
+    busy, and a step must end long before the server cancels its statement.
 
     Args:
-        attempts_max: how many this step was to delete.
-        deleted: how many it did delete; if fewer, its time says nothing about larger steps.
-        took_s: how long its deletion took.
+        attempts_max: the limit of this step.
+        deleted: how many it deleted; if fewer, its time says nothing about larger steps.
+        took_s: the duration of the deletion.
     """
     wanted = attempts_max
     if took_s > LONG_S:
@@ -53,7 +53,6 @@ class Part(StrEnum):
 
     @property
     def next(self) -> Part | None:
-        """The one after it."""
         parts = list(Part)
         place = parts.index(self) + 1
         return parts[place] if place < len(parts) else None

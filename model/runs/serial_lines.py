@@ -1,7 +1,7 @@
-"""The lines of serial workflows: in each of them one run at a time goes on, or as many as `max_active` says.
+"""The lines of serial workflows: each runs one run at a time, or up to `max_active`.
 
-A workflow without `serial_key` has one line, in the order of its runs. With one it has a line for each value of it, in
-the order of the commands that asked for the runs.
+Without `serial_key` a workflow has one line, in the order of its runs. With it, each value has its own line, in the
+order of the commands that requested the runs.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from model.parameters.results import find
 from model.time.intervals import Interval
 
 KEY_LENGTH_MAX = 200
-"""Of the value of a key, in characters."""
+"""In characters, of a key's value."""
 KEY_WRITTEN_MAX = 1_000
-"""Of the text in a workflow of which it is made."""
+"""In characters, of the `serial_key` in a workflow."""
 MAX_ACTIVE_MAX = 1_000
-"""How many runs of a line may go on at once. What decides about a line reads all of them."""
+"""The most runs of a line at once. Decisions about a line read all of them."""
 KEY = "serial_key"
-"""The key in the parameters of a RECOVER_SERIAL_WAIT under which the line is named."""
+"""The key of a RECOVER_SERIAL_WAIT's parameters that names the line."""
 FIRST_KEY = "serial_from"
-"""The key under which one of many that call all lines of a workflow names the line from which it goes on."""
+"""The key that names the line from which a batch over all lines of a workflow continues."""
 
 
 _KNOWN_TOO_LATE = frozenset({"system.workflow.instance.id", "system.task.instance.id", "system.task.attempt"})
@@ -43,22 +43,22 @@ class Line(NamedTuple):
 
 
 def with_lines(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A definition with `max_active` and no execution type is one whose runs wait."""
+    """Let `max_active` without an execution type imply SERIAL_WAIT."""
     if "max_active" in content and "execution_type" not in content:
         return {**content, "execution_type": "SERIAL_WAIT"}
     return content
 
 
 def giving_way(older: Sequence[Run], max_active: int) -> Sequence[Run]:
-    """Which runs give way to a new one that has priority: the newest of all go on, as many as may at once.
+    """The runs that give way to a new run with priority: the newest ones continue, up to `max_active`.
 
-    `older` are those that are before it, the oldest first.
+    `older` are the runs before it, the oldest first.
     """
     return older[: max(0, len(older) - max_active + 1)]
 
 
 def startable_key(written: str) -> str:
-    """`written`. Raises `ValueError` if each start would be refused for it, whatever the parameters of the run are."""
+    """Return `written`. Raises `ValueError` if no start could produce a valid key from it."""
     if known_too_late := sorted(_KNOWN_TOO_LATE.intersection(references(written))):
         raise ValueError(f"cannot have ${{{known_too_late[0]}}}, which is known only when the run has begun")
     if "$" not in written and not written.strip():
@@ -71,16 +71,16 @@ def startable_key(written: str) -> str:
 def value_of_key(
     written: str, known: Mapping[str, str], at: datetime, zone: ZoneInfo, interval: Interval | None = None
 ) -> str:
-    """The key of a run, from the `serial_key` of its workflow and all its parameters.
+    """The key of a run, from its workflow's `serial_key` and all its parameters.
 
     Args:
         written: the field, with its references.
-        known: all parameters of the run, resolved, the built-in ones too.
+        known: all parameters of the run, resolved, including built-in ones.
         at: aware; the time that the run is for.
         zone: the calendar of time expressions.
         interval: that of the run.
     Raises:
-        Refused: a name has no value, also one to which a value refers, a value is secret, or the key is empty, too
+        Refused: a name has no value, directly or through another value; a value is secret; or the key is empty, too
             long or not printable.
     """
     value = resolve({"": written}, known, at, zone, interval)[""]
@@ -101,7 +101,7 @@ def value_of_key(
 
 
 def called_by(params: str | None) -> tuple[str | None, str]:
-    """What a RECOVER_SERIAL_WAIT calls, from its parameters: the key of a line, or None for all lines from the one of
-    the second value on, which is empty for all of the workflow. Raises `Refused`."""
+    """The line that a RECOVER_SERIAL_WAIT calls: its key, or None for all lines from the second value on (empty: every
+    line of the workflow). Raises `Refused`."""
     given = parse_parameters(params or "{}", "params")
     return given.get(KEY), given.get(FIRST_KEY, "")

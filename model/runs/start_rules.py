@@ -1,9 +1,9 @@
-"""Start rules: what the ends of the tasks before a task say about it. Pure.
+"""Start rules: how the ends of its predecessors decide about a task. Pure.
 
-A task before it succeeded, was skipped (or chose other branches), or failed. One that never starts, because tasks
-before it failed, counts as failed. Those that a start or EXECUTE_TASK left out do not count; if none counts, the task
-starts. Each rule looks only at which of the three ends occurred, so the order in which tasks end changes nothing but
-the time. Source: docs/guides/workflows.md, "Start rules"; the rules are those of Apache Airflow.
+A predecessor succeeded, was skipped (or is on another branch), or failed. One that never starts, because tasks before
+it failed, counts as failed. Those outside the scope of a start or EXECUTE_TASK do not count; if none counts, the task
+starts. Each rule only checks which of the three ends occurred, so the order in which tasks end affects only the time.
+Source: docs/guides/workflows.md, "Start rules"; the rules are those of Apache Airflow.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Decision(Enum):
 
 
 def decision(rule: StartWhen, *, waits: bool, succeeded: bool, skipped: bool, failed: bool) -> Decision | None:
-    """What is decided by the ends of the tasks before a task; None = nothing yet.
+    """Decide about a task from the ends of its predecessors; None = undecided.
 
     Args:
         waits: whether one of them has not ended.

@@ -1,9 +1,8 @@
 """The states of workflow and task instances, and the allowed transitions between them.
 
-This is the only list: the runnables assert it, the triggers in `sql/schema.sql` are generated from it
-(`dao/postgres/schema.py`), and the diagrams of `docs/reference/states.md` too. How commands change the state of an
-instance is the table in `model/runs/command_moves.py`, whose moves are all in this list. The states are those of Apache
-DolphinScheduler, and SKIPPED.
+This is the only list. The runnables assert it; the triggers in `sql/schema.sql` (`dao/postgres/schema.py`) and the
+diagrams of `docs/reference/states.md` are generated from it. `model/runs/command_moves.py` lists how commands change
+the state of a run; all its moves are in this list. The states are those of Apache DolphinScheduler, and SKIPPED.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class WorkflowState(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing more happens unless a command requests it."""
+        """Whether the state is final until a command changes it."""
         return self in _FINAL_WORKFLOW
 
     @property
@@ -70,19 +69,19 @@ class WaitReason(StrEnum):
     RETRY = "RETRY"
     """The task's `retry_interval` after the previous failure."""
     LOOK = "LOOK"
-    """What a WAIT task waits for was not there; it looks again."""
+    """A WAIT task found nothing yet; it looks again."""
 
 
 class NotBegun(StrEnum):
     """Why a task has no attempt."""
 
     WAITING = "WAITING"
-    """It has not been reached yet."""
+    """The run has not reached it yet."""
     NOT_BEGUN = "NOT_BEGUN"
-    """Its run ended before it."""
+    """The run ended before it."""
     SKIPPED = "SKIPPED"
-    """It is only on branches that were not chosen, or its start rule was not met. One that begins and then skips itself
-    has an attempt of that state."""
+    """It is only on branches that were not chosen, or its start rule was not met. A task that begins and skips itself
+    has an attempt in that state instead."""
     FORBIDDEN = "FORBIDDEN"
     """Its definition has `flag: NO`."""
     LEFT_OUT = "LEFT_OUT"
@@ -109,9 +108,9 @@ WORKFLOW_TRANSITIONS: Mapping[WorkflowState, frozenset[WorkflowState]] = {
 def is_legal(
     before: WorkflowState, after: WorkflowState, was_ending: WorkflowState | None, is_ending: WorkflowState | None
 ) -> bool:
-    """Whether a run may go from one state to another; `was_ending` and `is_ending` are its `ending_as` then.
+    """Whether a run may go from one state to another; `was_ending` and `is_ending` are `ending_as` before and after.
 
-    One that cleans up runs again, whatever it was halted for, and then ends as it would have ended.
+    A halted run that cleans up runs again, and then ends as it would have ended.
     """
     if before is after or after in WORKFLOW_TRANSITIONS[before]:
         return True

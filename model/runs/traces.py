@@ -1,7 +1,7 @@
-"""The trace of a run, as W3C Trace Context names it: computed from the run's row, so that every node knows it.
+"""The W3C Trace Context of a run, computed from its row, so that every node knows it.
 
-Nobody makes ids and passes them on: whichever master drives a run, and whichever worker runs an attempt, computes the
-same ones. A run that was started by a request with a `traceparent` is part of that trace.
+No ids are passed on: every master that drives a run and every worker that runs an attempt compute the same ones. A run
+started by a request with a `traceparent` joins that trace.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SAMPLED = 1
 
 @dataclass(frozen=True, slots=True)
 class TraceParent:
-    """A place in a trace: the span below which others are. `sampled`: whether its spans are recorded at all."""
+    """A place in a trace: the parent span of others. `sampled`: whether its spans are recorded at all."""
 
     trace_id: int
     span_id: int
@@ -29,7 +29,7 @@ class TraceParent:
 
 
 def read_traceparent(text: str | None) -> TraceParent | None:
-    """What a `traceparent` says; None if it is none, which is no error: then there is no trace to join."""
+    """Parse a `traceparent`; None if it is invalid, which is no error: then there is no trace to join."""
     found = _TRACEPARENT.fullmatch(text or "")
     if found is None or found[1] == "ff":
         return None
@@ -43,15 +43,14 @@ def trace_id_of(run: WorkflowInstanceId, began_us: int | None, joined: TracePare
     """The trace of a run: the one that it joined, or its own.
 
     Args:
-        run: its id.
-        began_us: its start in microseconds since 1970, as its row says: two clusters may have a run of this id.
-        joined: that of the request that started it.
+        began_us: its start in microseconds since 1970, as in its row: ids of runs repeat between clusters.
+        joined: the trace of the request that started it.
     """
     return joined.trace_id if joined is not None else _number(f"run {run} {began_us}", 16)
 
 
 def run_span_id(run: WorkflowInstanceId, running_since_us: int | None) -> int:
-    """The span of a run, from its start or from when a command last let it go on."""
+    """The span of a run, from its start or from when a command last resumed it."""
     return _number(f"run {run} since {running_since_us}", 8)
 
 
@@ -60,5 +59,5 @@ def attempt_span_id(attempt: TaskInstanceId) -> int:
 
 
 def _number(text: str, size: int) -> int:
-    """A number of so many bytes that is not 0."""
+    """A non-zero number of `size` bytes."""
     return int.from_bytes(hashlib.sha256(f"shoal {text}".encode()).digest()[:size], "big") or 1

@@ -6,9 +6,8 @@ from enum import StrEnum
 
 
 class Trigger(StrEnum):
-    """What started a run: somebody or a program (HAND), a schedule, a backfill, or a task of another run, whose
-    child it is (PARENT) or which did not wait for it (TASK), or another run or a dataset that its workflow names in
-    its `triggers` (EVENT)."""
+    """What started a run: a person or program (HAND), a schedule, a backfill, a task of another run, as a child
+    (PARENT) or without waiting for it (TASK), or a run or dataset in the `triggers` of its workflow (EVENT)."""
 
     HAND = "HAND"
     SCHEDULE = "SCHEDULE"

@@ -1,7 +1,7 @@
 """Signed webhooks that start workflows, by the Standard Webhooks specification (standardwebhooks.com). Pure.
 
-The sender gives each event an id, and sends it again under the same id until it is answered. What it signs is the id,
-the time of sending and the body, joined by dots.
+The sender gives each event an id, and repeats it under that id until it is answered. It signs the id, the time of
+sending and the body, joined by dots.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from model.errors import Refused, Unauthenticated
 BODY_BYTES_MAX = 262_144
 ID_LENGTH_MAX = 200
 SIGNATURES_MAX = 10
-"""A sender that changes its key signs with both."""
+"""A sender that rotates its key signs with both."""
 APART_MAX = timedelta(minutes=5)
-"""So far from now, before or after, an event may have been sent: what somebody recorded cannot be sent later."""
+"""The largest difference between sending and now, either way: a recorded request cannot be replayed later."""
 PATH = "/workflow-definitions/{code}/webhook"
-"""Of its address, below that of the API."""
+"""The path of its address, below the API's."""
 KEY_PREFIX = "whsec_"
 _VERSION = "v1"
 
@@ -40,7 +40,7 @@ class Delivery:
 
     @classmethod
     def read(cls, id_: str, timestamp: str, signatures: str, body: bytes) -> Delivery:
-        """The delivery that these headers and this body make.
+        """The delivery in these headers and this body.
 
         Args:
             id_: of the event, `webhook-id`.
@@ -63,14 +63,13 @@ class Delivery:
         return cls(id_, sent_at, found, body)
 
     def is_signed_with(self, secret: str) -> bool:
-        """Whether one of its signatures was made with this secret: `whsec_` and the key in Base64, or the key itself as
-        text."""
+        """Whether this secret made one of its signatures: `whsec_` and the key in Base64, or the key itself as text."""
         right = signature(secret, self.id, str(int(self.sent_at.timestamp())), self.body).encode()
         # A byte that no signature has must not raise.
         return any(hmac.compare_digest(right, each.encode("utf-8", "replace")) for each in self.signatures)
 
     def check_time(self, now: datetime) -> None:
-        """Raises `Unauthenticated`: it was sent too long ago, or in the future."""
+        """Raises `Unauthenticated` if it was sent too long ago, or in the future."""
         if abs(now - self.sent_at) > APART_MAX:
             raise Unauthenticated(
                 f"webhook-timestamp is more than {APART_MAX.seconds // 60} min from now; send the event again, and "
@@ -78,9 +77,9 @@ class Delivery:
             )
 
     def event(self) -> str:
-        """What its run finds in the parameter `event`, a JSON object. The body is JSON in it, or a text if it is none.
+        """The run's parameter `event`, a JSON object. The body is JSON in it, or text if it is none.
 
-        Raises `Refused`: the body is not UTF-8.
+        Raises `Refused` if the body is not UTF-8.
         """
         try:
             text = self.body.decode()

@@ -1,1 +1,1 @@
-"""Scripts in bash and Python: what a parameter's value may be where it stands in one."""
+"""Scripts in bash and Python: which values a parameter may have at its place in one."""

@@ -1,7 +1,7 @@
-"""Scripts as interpreters read them: without what editors of Windows add.
+"""Removes from scripts what Windows editors add.
 
-A byte order mark makes the first command unknown, and a carriage return at the end of a line is for bash a part of the
-last word.
+A byte order mark makes the first command unknown, and bash takes a carriage return at the end of a line for a part of
+the last word.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ _LINE_END = re.compile(r"\r+")
 
 
 def plain_script(text: str) -> str:
-    """The text without these. A text that has no other ends of lines has carriage returns for them."""
+    """Remove byte order mark and carriage returns; in a text with only carriage returns they become line ends."""
     plain = _plain(text)
     return plain if "\n" in plain else _LINE_END.sub("\n", plain)
 
 
 def _plain(text: str) -> str:
-    """The same of a statement or an argument, which may contain carriage returns."""
+    """The same for a statement or an argument, which may contain carriage returns."""
     return _UNREADABLE.sub("", text)
 
 
 def with_plain_scripts(params: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of a task, its scripts and statements made plain; those of a WAIT task are in its `for`."""
+    """The parameters of a task with normalized scripts and statements; a WAIT task has them in its `for`."""
     plain = {field: _each(params[field], _change_of(field)) for field in _FIELDS if field in params}
     if isinstance(thing := params.get("for"), dict):
         plain["for"] = with_plain_scripts(thing)
@@ -36,7 +36,7 @@ def with_plain_scripts(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def changed_scripts(content: Mapping[str, Any]) -> Iterator[str]:
-    """A sentence for each script in a definition that is not stored as it came."""
+    """A sentence for each script in a definition that is not stored as written."""
     tasks = content.get("tasks")
     for task in tasks if isinstance(tasks, list | tuple) else ():
         params = task.get("params") if isinstance(task, Mapping) else None
@@ -57,7 +57,7 @@ def _each(given: Any, change: Callable[[str], str]) -> Any:
 
 
 def changed_script(text: str, what: str) -> str | None:
-    """The sentence for one script; None if it is stored as it came."""
+    """The sentence for one script; None if it is stored as written."""
     if plain_script(text) == text:
         return None
     return f"{what} {_IS_SAVED}"

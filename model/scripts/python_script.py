@@ -1,4 +1,4 @@
-"""What a Python script does with text: whether a value that becomes a literal in it may be any text."""
+"""Whether a value that becomes a literal in a Python script may be any text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from model.parameters.foreign_values import Need, check_declared, check_foreign,
 from model.parameters.parameters import references, replace_references
 
 NUMBER = re.compile(r"[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
-"""What becomes a number outside of quotes."""
+"""Values that become numbers outside of quotes."""
 
 _RUNS_TEXT = re.compile(
     r"\b(exec|execfile|__import__|__builtins__|builtins|import_module|runpy|getattr|setattr|attrgetter|methodcaller|"
@@ -28,7 +28,7 @@ _RUNS_ARGUMENT = re.compile(
     r"['\"/](env|sudo|doas|su|xargs|ssh|nice|nohup|timeout|time|setsid|stdbuf|exec|flock|perl|python[0-9.]*|awk|sed|"
     r"make)['\" ]"
 )
-"""Of a script that starts programs: one that runs what it is given."""
+"""Matches scripts that start a program which runs its argument."""
 _STARTS_PROGRAMS = re.compile(
     r"\b(subprocess|Popen|posix_spawnp?|spawn[lv]\w*|exec[lv]\w*|create_subprocess_exec|pty|os|pexpect|paramiko|fabric|plumbum|"
     r"invoke)\b"
@@ -46,9 +46,9 @@ _FORMATS = re.compile(r"\bformat(_map)?\b")
 
 
 def need_of_python(text: str) -> tuple[Need, str]:
-    """What values a script accepts, and why. In its text NUL stands for each of them.
+    """Which values a script accepts, and why. NUL stands for each value in its text.
 
-    In doubt it is less: a word of a comment counts as one of the code.
+    In doubt, fewer: a word of a comment counts like code.
     """
     if found := _RUNS_TEXT.search(text):
         return Need.NUMBER, f"the script can run text as code ({found[0][:50].strip()})"
@@ -70,21 +70,21 @@ class NamedPython:
     need: Need
     why: str
     formats: bool
-    """Whether braces in a text may be read, by `format`."""
+    """Whether `format` may read braces in a text."""
 
     @classmethod
     def of(cls, text: str) -> NamedPython:
-        """Each `${name}` is taken for a parameter."""
+        """Read a script in which each `${name}` is a parameter."""
         names = references(text)
         return cls.reading(replace_references(text, dict.fromkeys(names, "\0"), lambda _, mark: mark), names)
 
     @classmethod
     def reading(cls, text: str, names: Iterable[str]) -> NamedPython:
-        """The same for a text with NUL in the place of each parameter."""
+        """Read a text that has NUL in the place of each parameter."""
         return cls(frozenset(names), *need_of_python(text), _FORMATS.search(text) is not None)
 
     def names(self, given: Iterable[str]) -> set[str]:
-        """Those that the script uses as `${name}`."""
+        """The parameters that the script uses as `${name}`."""
         return set(self.named.intersection(given))
 
     def check(self, name: str, value: str, type_: ParameterType | None) -> None:

@@ -16,7 +16,7 @@ _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def written_script(text: str) -> NamedScript:
-    """The script of a definition: each `${name}` is taken for a parameter."""
+    """The script of a definition; each `${name}` is a parameter."""
     text = replace_time_expressions(text, _ANY_TIME, ZoneInfo("UTC"), Interval(_ANY_TIME, _ANY_TIME))
     names: list[str] = []
 

@@ -1,7 +1,7 @@
-"""What a command of a bash script does with text that it is given.
+"""What a command of a bash script does with the text in its arguments.
 
-Commands of `_TAKES_TEXT` treat arguments as data, whatever they are; those of `_RUNS` and `_READS_CODE` run them. All
-others get plain values only, so a command that is in no list is no hole.
+Commands of `_TAKES_TEXT` treat all arguments as data; those of `_RUNS` and `_READS_CODE` run them. All others get plain
+values only, so an unlisted command is no hole.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ _FIRST_IS_CODE = re.compile(r"[gmn]?awk|g?sed|jq|mysql|mariadb|sqlite3|duckdb|re
 
 
 def need_of_command(words: Sequence[str], *, within: bool = False) -> tuple[Need, str]:
-    """What values a command accepts, and why. In its words NUL stands for each part that is known only when it runs.
+    """Which values a command accepts, and why. In its words NUL stands for each part that is known only when it runs.
 
-    `within`: of a command after another one, which looks at all words that may be commands itself.
+    `within`: for a command after another one, which checks all words that may be commands themselves.
     """
     if "\0" in words[0]:
         return Need.NUMBER, "which command runs is known only then"
@@ -100,9 +100,9 @@ def need_of_command(words: Sequence[str], *, within: bool = False) -> tuple[Need
 
 
 def script_of_command(words: Sequence[str]) -> str | None:
-    """The script that the author wrote into a command that runs it, such as `bash -c '...' _ "${x}"`.
+    """The author's script inside a command that runs it, such as `bash -c '...' _ "${x}"`.
 
-    None also for one that begins with what is known only when it runs.
+    None also if the script begins with a part that is known only when it runs.
     """
     name, texts = re.sub("^(/usr)?(/local)?/bin/", "", words[0]), words[2:3]
     if name == "eval":
@@ -118,12 +118,12 @@ def script_of_command(words: Sequence[str]) -> str | None:
 
 
 def files_written(words: Sequence[str]) -> Sequence[str]:
-    """The files that a command may make, beside its redirections."""
+    """The files that a command may create, besides its redirections."""
     return words[1:] if words[0] in _WRITES else ()
 
 
 def runs_a_file(command: str) -> bool:
-    """Whether its first argument may be a file that it runs."""
+    """Whether a command may run the file named by its first argument."""
     name = command.rpartition("/")[2]
     is_program = _SHELLS.fullmatch(name) or (_READS_CODE.fullmatch(name) and not _FIRST_IS_CODE.fullmatch(name))
     return name in (".", "source") or bool(is_program)
@@ -138,7 +138,7 @@ def _printf(rest: Sequence[str]) -> tuple[Need, str]:
 
 
 def _wrapped(name: str, rest: Sequence[str], *, within: bool) -> tuple[Need, str]:
-    """A command before another one. Which of its words that is depends on its options: any may be."""
+    """A command after another one. Options decide which word it is, so any may be."""
     for place, word in enumerate(rest):
         if "\0" in word:
             return Need.NUMBER, f"{name} may run it"
@@ -161,7 +161,7 @@ def _wrapped(name: str, rest: Sequence[str], *, within: bool) -> tuple[Need, str
 
 
 def _any_command(words: Sequence[str]) -> list[tuple[Need, str]]:
-    """What each of the words needs, if it is a command and the rest its arguments."""
+    """The needs of each word, taken as a command with the rest as its arguments."""
     if len(words) > _WORDS_MAX:
         return [_TOO_MANY]
     return [
@@ -182,7 +182,7 @@ def _find(rest: Sequence[str]) -> tuple[Need, str]:
 
 
 def _tool(name: str, rest: Sequence[str]) -> tuple[Need, str]:
-    """Another program. Some run the value of an option."""
+    """Any other program. Some run the value of an option."""
     options = _RUNS_VALUE.get(name, "--(.*-)?(exec|execute|command|cmd|program|rsh|hook|shell|eval)")
     if name == "git" and rest and rest[0] in ("config", "-c") and "\0" in "".join(rest):
         return Need.NUMBER, "git may run it"
@@ -206,7 +206,7 @@ def _names(name: str, rest: Sequence[str]) -> tuple[Need, str]:
 
 
 def _code(name: str, rest: Sequence[str]) -> tuple[Need, str]:
-    """Programs that read code. A value inside of a text of the author's is one plain word there."""
+    """Programs that read code. A value within the author's text is one plain word there."""
     if _is_file(rest) and not _FIRST_IS_CODE.fullmatch(name):
         return (Need.TEXT, "") if not _IS_QUERY.fullmatch(name) else _program(name)
     rest = _without_data(name, rest)
@@ -222,14 +222,14 @@ def _code(name: str, rest: Sequence[str]) -> tuple[Need, str]:
 
 
 def _has_code(name: str, rest: Sequence[str]) -> bool:
-    """Whether its code stands in its arguments, so that none comes in by its standard input."""
+    """Whether the code is in the arguments, so that none comes from standard input."""
     return re.fullmatch("[gmn]?awk|g?sed|jq", name) is not None or any(
         re.fullmatch("-[A-Za-z]*[cepr]", word) for word in rest[:-1]
     )
 
 
 def _without_data(name: str, rest: Sequence[str]) -> list[str]:
-    """Its arguments without those that set a variable of its code."""
+    """The arguments without those that set a variable of the code."""
     left, at = [], 0
     while at < len(rest):
         if name == "jq" and rest[at] == "--arg" and "\0" not in "".join(rest[at + 1 : at + 2]):
@@ -243,7 +243,7 @@ def _without_data(name: str, rest: Sequence[str]) -> list[str]:
 
 
 def _after_host(words: Sequence[str]) -> Sequence[str]:
-    """What ssh sends to the other host's shell; nothing if its options or the host are not all known."""
+    """What ssh sends to the other host's shell; empty unless its options and the host are all known."""
     at = 1
     while at < len(words) and words[at].startswith("-"):
         at += 2 if re.fullmatch("-[A-Za-z]*[bcDEeFIiJLlmOopQRSWw]", words[at]) else 1
@@ -261,7 +261,7 @@ def _is_own_script(word: str) -> bool:
 
 
 def _is_file(rest: Sequence[str]) -> bool:
-    """Whether a program's own arguments come after the name of a script that the author wrote."""
+    """Whether the program's own arguments come after the name of a script that the author wrote."""
     return bool(rest) and "\0" not in rest[0] and not rest[0].startswith(("-", "/dev/"))
 
 

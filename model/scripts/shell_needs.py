@@ -1,4 +1,4 @@
-"""What values a bash script accepts, for what is known of its commands, variables and files while it is read."""
+"""Which values a bash script accepts, given what the reader knows about its commands, variables and files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAY_BE_SET = re.compile(r"(?<![$\w])(?<!\$\{)(\w+)|\$\{(\w+)(?!\w)[^}]")
 
 
 class ScriptNeeds:
-    """The strictest need that was recorded, and the names from which more needs follow at the end."""
+    """The strictest recorded need, and the names from which more needs follow at the end."""
 
     def __init__(self, text: str) -> None:
         self.script = Script(text, has_keys=re.search(r"\s-[A-Za-z]*A", text) is not None)
@@ -33,7 +33,7 @@ class ScriptNeeds:
         self.need(Need.NUMBER, "a quote or a bracket there has no end")
 
     def _judge_names(self) -> None:
-        """Record what follows from files that are made and run, and from variables that decide what is run."""
+        """Record the needs that follow from files that are made and run, and from variables that decide what runs."""
         if {name.removeprefix("./") for name in self._ran} & {name.removeprefix("./") for name in self._made}:
             self.need(Need.NUMBER, "a script that is made while it runs is run there")
         for name in self._deciding:

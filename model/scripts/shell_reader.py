@@ -1,7 +1,7 @@
 """Reads a bash script as far as parameters need it: the quotes around each reference, and what the script does.
 
-It runs nothing. What cannot be read is taken for the worst: then only numbers are accepted, and wrong quotes around a
-reference change nothing.
+It runs nothing. An unreadable script is treated as the worst case: it accepts only numbers, and the quotes around
+references stay unchanged.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _WORD_END = " \t\n;&|<>()"
 
 @lru_cache(maxsize=64)
 def read_script(text: str) -> Script:
-    """The places of all references in `text`, and what values they accept. Do not change it: it is shared."""
+    """The places of all references in `text`, and the values they accept. The result is shared: do not change it."""
     return _Reader(text).read()
 
 
 def need_of_arguments(words: Sequence[str]) -> tuple[Need, str]:
-    """What values a command accepts, and why; NUL stands for each part of its words that is known only when it runs."""
+    """Which values a command accepts, and why; NUL stands for each part that is known only when it runs."""
     inner = script_of_command(words)
     if inner is None:
         return need_of_command(words)
@@ -129,7 +129,7 @@ class _Reader(ScriptNeeds):
         self._command(words)
 
     def _condition(self, words: list[Word]) -> list[Word]:
-        """The words of `[[ ... ]]` up to here; none after its end."""
+        """The words since `[[`; empty after its end."""
         if (last := words[-1].text) in EVALUATING_TESTS:
             self.need(Need.PLAIN, f"bash evaluates what {last} compares")
         mark_compared(words)
@@ -164,7 +164,7 @@ class _Reader(ScriptNeeds):
         if script_of_command(texts) is None and not self._pipes and "\0" not in "".join(texts):
             need, _ = need_of_command(texts)
             if need < Need.NUMBER and texts[0] not in SET_VARIABLES:
-                return  # no value gets there
+                return  # no value is inserted there
         self.need(*need_of_arguments(texts))
 
     def _assigned(self, name: str, word: Word) -> None:
@@ -212,7 +212,7 @@ class _Reader(ScriptNeeds):
             self._at, self._stop = found.end() if found else outer, outer
 
     def _quoted_body(self, end: str, start: int, stop: int) -> None:
-        """Bash expands nothing there: a body with references becomes one that is expanded, all else escaped."""
+        """A here-document that bash does not expand: with references it becomes one that expands, all else escaped."""
         if not REFERENCE.search(self._text, self._at, self._stop):
             return
         if not re.fullmatch(r"\w+", end):
@@ -333,7 +333,7 @@ class _Reader(ScriptNeeds):
         self._at += 1
 
     def _double(self, end: str | None, word: Word) -> None:
-        """The content of double quotes up to and with `end`, or of a here-document, which has none."""
+        """The content of double quotes up to and including `end`, or of a here-document, which has none."""
         while self._at < self._stop and self._text[self._at] != end:
             if found := shell_text.IN_DOUBLE.match(self._text, self._at, self._stop):
                 word.add(found[0])
@@ -363,7 +363,7 @@ class _Reader(ScriptNeeds):
     # -- what is expanded
 
     def _substitution(self, word: Word, *, quoted: bool) -> None:
-        """What begins with `$` or a backtick, or the rest of `<(`."""
+        """Whatever begins with `$` or a backtick, or the rest of `<(`."""
         if found := shell_text.STATUS.match(self._text, self._at, self._stop):
             word.add("0")
             self._at = found.end()
@@ -405,7 +405,7 @@ class _Reader(ScriptNeeds):
         self._at, self._stop = end + 1, outer
 
     def _arithmetic(self, end: str) -> None:
-        """An expression up to and with `end`."""
+        """An arithmetic expression up to and including `end`."""
         self.need(Need.PLAIN, "bash evaluates arithmetic there")
         word = Word(self._at)
         depth = 0
@@ -424,7 +424,7 @@ class _Reader(ScriptNeeds):
         self._at += len(end)
 
     def _expansion(self, quoted: bool) -> None:
-        """All of `${...}` that is more than a name."""
+        """A `${...}` that is more than a name."""
         self._at += 2
         start, word = self._at, Word(self._at)
         self.need(Need.PLAIN, "bash makes other text of a variable there")

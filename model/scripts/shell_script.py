@@ -1,4 +1,4 @@
-"""Parameters in a bash script: where each stands, and what its value may be there.
+"""Parameters in a bash script: the place of each, and the values it may have there.
 
 A value never gets into the text: a reference is one character of a Unicode private use plane, and becomes a variable.
 """
@@ -25,7 +25,7 @@ BEFORE = frozenset({"if", "then", "else", "elif", "fi", "do", "done", "while", "
 EVALUATING_TESTS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"})
 REFERENCE = re.compile("[\U000f0000-\U000ffffd]")
 _IN_NUMBER = re.compile(r"[\w#\U000f0000-\U000ffffd]")
-"""What makes one number of a reference and its neighbour, as in `10#${month}`."""
+"""What joins a reference and its neighbour to one number, as in `10#${month}`."""
 _OTHER_IN_OCTAL = re.compile("[-+]?0+([1-7][0-9]|[89])[0-9]*")
 _BEGINS_WITH_0 = re.compile("[-+]?0[0-9]*")
 _WHOLE_NUMBERS = (ParameterType.INTEGER, ParameterType.LONG)
@@ -45,7 +45,7 @@ class Form(Enum):
 
 @dataclass
 class Place:
-    """Where a reference stands. `begins` an argument; `evaluated` by bash as arithmetic or as a name."""
+    """A reference's place. `begins`: at the start of an argument. `evaluated`: by bash, as arithmetic or as a name."""
 
     at: int
     form: Form
@@ -56,7 +56,7 @@ class Place:
 
 @dataclass
 class Word:
-    """A word without its quotes, NUL for each part that is known only when it runs."""
+    """A word without its quotes; NUL for each part that is known only when it runs."""
 
     start: int
     assigns: bool = False
@@ -71,7 +71,7 @@ class Word:
     places: list[Place] = field(default_factory=list)
 
     def add(self, text: str) -> None:
-        """Append a part; of a long word the end is left out, so it is not known. NUL follows no other NUL."""
+        """Append a part; a long word loses its end, which then counts as unknown. NUL follows no other NUL."""
         if text == "\0" and self.text.endswith("\0"):
             return
         if len(self.text) < WORD_MAX:
@@ -83,7 +83,7 @@ class Word:
 
     @property
     def literal(self) -> str | None:
-        """Its text, if that is known."""
+        """Its text, if known."""
         return None if "\0" in self.text else self.text
 
 
@@ -107,7 +107,7 @@ def mark_compared(words: Sequence[Word]) -> None:
 
 @dataclass
 class Script:
-    """What was read. `need` is what its values must be, because of `why` in `line`."""
+    """A script as read. `need` is what its values must be, because of `why` in `line`."""
 
     text: str
     places: list[Place] = field(default_factory=list)
@@ -126,13 +126,13 @@ class Script:
         return self.text.count("\n", 0, at) + 1
 
     def is_octal(self, place: Place, value: str) -> bool:
-        """Whether bash evaluates a whole number there to another one, or to none: 010 to 8, and 08 is an error."""
+        """Whether bash reads a whole number differently there: 010 is 8, and 08 is an error."""
         before, after = self.text[max(0, place.at - 1) : place.at], self.text[place.at + 1 : place.at + 2]
         form = _BEGINS_WITH_0 if _IN_NUMBER.match(after) else _OTHER_IN_OCTAL
         return _IN_NUMBER.match(before) is None and form.fullmatch(value) is not None
 
     def escape(self, text: str, start: int, stop: int) -> None:
-        """Escape a part of the text in which bash expands nothing, but for the references in it."""
+        """Escape a part of the text in which bash expands nothing, except its references."""
         for at in range(start, stop):
             if REFERENCE.match(text[at]):
                 self.places.append(Place(at, Form.BARE))
@@ -160,7 +160,7 @@ class NamedScript:
         return self.script.need
 
     def names(self, given: Iterable[str]) -> set[str]:
-        """Those that the script uses, as `${name}` or by their variables."""
+        """The parameters that the script uses, as `${name}` or by their variables."""
         text = self.script.text if PARAMETER_PREFIX in self.script.text else ""
         return {name for name in given if name in self.places or (text and parameter_variable(name) in text)}
 
@@ -180,7 +180,7 @@ class NamedScript:
                     f"there as an octal number; write 10#${{{name}}}, or give it without the 0"
                 )
         if check_declared(type_, name, value):
-            if not value and type_ in _WHOLE_NUMBERS:  # elsewhere an empty one is none
+            if not value and type_ in _WHOLE_NUMBERS:  # elsewhere an empty value is no argument
                 raise Refused(f'parameter "{name}" is {type_} and must be a whole number such as 42')
             return
         begins = script.need > Need.TEXT or not places or any(place.begins for place in places)

@@ -11,7 +11,7 @@ SIMPLE = re.compile(r"\$(\{#?[A-Za-z_]\w*\}|\{#?[0-9@*]+\}|[A-Za-z_]\w*|[0-9@*])
 STATUS = re.compile(
     r"\$(\{[?#$!]\}|[?#$!]|\((ssh-agent|conda|mamba|micromamba|pyenv|brew|dircolors|modulecmd)[\w ./-]*\))"
 )
-"""What no value is part of, such as the commands that set up a shell."""
+"""Expansions that no value is part of, such as the commands that set up a shell."""
 NAME = re.compile(r"[A-Za-z_]\w{0,250}")
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w{0,250})\+?=")
 """Bounded, since they are tried at each `$` and `[` of a word; a longer name is taken for that of a command."""

@@ -1,7 +1,7 @@
-"""Rolling restarts: the streams of a run one after the other, the next when the former is ready again. Pure.
+"""Rolling restarts: the streams of a run one after the other, each when the former is ready again. Pure.
 
-One that does not become ready stops the others: what is wrong with it is most likely wrong with all of them. They go on
-when it is ready after all; and one that somebody asks for once more, who has seen that, goes on at once.
+One that does not become ready stops the rest, which most likely have the same fault. They continue once it is ready
+after all. A stream that somebody requests once more, knowing that, restarts at once.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ class Turn(Enum):
     """What is to be done about a restart."""
 
     WAIT = auto()
-    """Nothing: it is another's turn, or the stream is not ready again yet."""
+    """Nothing yet: another stream is restarting, or this one is not ready again."""
     BEGIN = auto()
-    """Its turn has come."""
+    """Begin the restart."""
     START = auto()
-    """Its next attempt pauses, since the former one ended by itself just then: the pause is to end."""
+    """End the pause before its next attempt: the former one just ended by itself."""
     DONE = auto()
-    """The stream is ready again, waits for a pool, has ended, or there is nothing to restart."""
+    """The stream is ready again, waits for a pool or has ended, or there is nothing to restart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """A stream that is to be restarted, with its last attempt; `state` is None if it has none.
+    """A stream to be restarted, with its last attempt; `state` is None if it has none.
 
-    `begun_s` is how long ago its turn came, or since when its next attempt runs; None = its turn has not come.
-    `asked_s` is how long ago it was asked for, the last time. `ended_attempt` is the attempt that was ended then, or
-    no longer counted; 0 = none was. `within_s` is how long it is waited for. `goes_on`: its run has not ended.
-    `another_moves`: another stream of its run is on its way from one worker to the next. `waits_for_pool`: it has
-    waited for resources for so long that others have them: the rest of its run does not wait with it.
+    `begun_s`: seconds since its restart began, or since its next attempt runs; None = not begun. `asked_s`: seconds
+    since the last request. `ended_attempt`: the attempt that the restart ended, or that no longer counted; 0 = none.
+    `within_s`: how long to wait for it. `goes_on`: its run has not ended. `another_moves`: another stream of its run
+    moves to another worker. `waits_for_pool`: it has waited for resources for so long that the rest of its run no
+    longer waits for it.
     """
 
     run: WorkflowInstanceId
@@ -55,7 +55,7 @@ class Restart:
 
     @property
     def stands(self) -> bool:
-        """Whether it has not become ready, or has failed again, although it had its time for that."""
+        """Whether it had its time, and has not become ready or has failed again."""
         return (
             self.begun_s is not None
             and self.begun_s >= self.within_s
@@ -66,7 +66,7 @@ class Restart:
 
 
 def turns(restarts: Sequence[Restart]) -> list[tuple[Restart, Turn]]:
-    """What is to be done about each of all the restarts there are; of each run at most one is under way."""
+    """Decide about all pending restarts; at most one of each run is in progress."""
     found: list[tuple[Restart, Turn]] = []
     for _, group in groupby(sorted(restarts, key=lambda each: (each.run, each.code)), key=lambda each: each.run):
         of_run = list(group)
@@ -84,7 +84,7 @@ def turns(restarts: Sequence[Restart]) -> list[tuple[Restart, Turn]]:
 
 
 def _may_begin(restart: Restart, begun: Sequence[Restart]) -> bool:
-    """Whether none of those that have begun is to be waited for: one that stands is, by what was asked for before."""
+    """Whether no begun restart blocks this one; a stuck one blocks those that were requested before it."""
     return all(each.stands and each.begun_s is not None and restart.asked_s < each.begun_s for each in begun)
 
 
@@ -102,7 +102,7 @@ def _is_back(restart: Restart) -> bool:
 
 
 def _is_away(restart: Restart) -> bool:
-    """Whether it was ended, and no worker runs it yet: another would be away beside it, however long that takes."""
+    """Whether it was ended and no worker runs it yet, so that another restart would take a second stream down."""
     if restart.ended_attempt == 0 or restart.state is None or restart.state.is_final:
         return False
     is_ending = restart.attempt <= restart.ended_attempt
@@ -110,6 +110,6 @@ def _is_away(restart: Restart) -> bool:
 
 
 def _pauses(restart: Restart) -> bool:
-    """Whether the attempt pauses that follows the one that was ended; those after it pause as they would anyway."""
+    """Whether the attempt after the ended one pauses; later ones pause as usual."""
     is_next = restart.ended_attempt > 0 and restart.attempt == restart.ended_attempt + 1
     return restart.begun_s is not None and is_next and restart.state is TaskState.DELAY_EXECUTION

@@ -1,11 +1,11 @@
-"""How streams are spread over the workers of a group, as evenly as their free places allow.
+"""Spreads streams over the workers of a group as evenly as their free places allow.
 
-Each waiting stream goes to the worker that has fewest; of several to the one that has lived longest. Every worker
-computes the same shares from the same rows, and takes only its own. What one takes does not change the shares of the
-others, in whatever order they take, so no two of them together take too much, and nobody has to hold a lock.
+Each waiting stream goes to the worker with the fewest; ties go to the oldest worker. Every worker computes the same
+shares from the same rows, and takes only its own. Taking streams, in any order, does not change the shares of others,
+so no two workers take too much together, and no lock is needed.
 
-Streams that need resources are dealt out after those that need only a place, and only those that could begin now: one
-that waits for a pool changes nobody's share.
+Streams that need resources come after those that need only a place, and only if they could begin now: one that waits
+for a pool changes no share.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from model.ids import Epoch
 
 @dataclass(frozen=True, slots=True)
 class WorkerLoad:
-    """A worker that takes streams of a group: how many of them it runs, and how many places it has left."""
+    """A worker that takes streams of a group: how many it runs, and its free places."""
 
     worker: Epoch
     streams: int
@@ -27,14 +27,14 @@ class WorkerLoad:
 
 
 class Deal:
-    """Deals waiting streams out, one after the other."""
+    """Assigns waiting streams, one after the other."""
 
     def __init__(self, workers: Sequence[WorkerLoad]) -> None:
         self._least = [(each.streams, each.worker, each.free) for each in workers if each.free > 0]
         heapq.heapify(self._least)
 
     def next(self) -> Epoch | None:
-        """The worker that is to take the next one; None if no worker has a place for it."""
+        """The worker that takes the next one; None if no worker has a place for it."""
         if not self._least:
             return None
         streams, worker, free = self._least[0]
@@ -45,13 +45,13 @@ class Deal:
         return worker
 
     def leave_out(self, worker: Epoch) -> None:
-        """It has no more places: what follows goes to others."""
+        """Assign nothing more to a worker, which is full."""
         self._least = [each for each in self._least if each[1] != worker]
         heapq.heapify(self._least)
 
 
 def shares(waiting: int, workers: Sequence[WorkerLoad]) -> dict[Epoch, int]:
-    """How many of so many waiting streams each worker is to take; none for one without free places."""
+    """How many of the waiting streams each worker takes; none for one without free places."""
     given = {each.worker: 0 for each in workers}
     deal = Deal(workers)
     for _ in range(waiting):
@@ -62,11 +62,10 @@ def shares(waiting: int, workers: Sequence[WorkerLoad]) -> dict[Epoch, int]:
 
 
 def surplus(workers: Sequence[WorkerLoad], most: int, movable: Mapping[Epoch, int]) -> list[Epoch]:
-    """The workers from which a stream is to move, at most so many moves; a worker that gives several is there so often,
-    but not more often than it has `movable` ones.
+    """The workers from which a stream should move, at most `most` moves; a worker may occur several times, at most as
+    often as it has `movable` streams.
 
-    A stream moves only from a worker to one that has at least two less, so every move makes it more even and none is
-    ever undone.
+    A stream moves only to a worker with at least two fewer, so every move evens out the load and none is ever undone.
     """
     streams = {each.worker: each.streams for each in workers}
     free = {each.worker: each.free for each in workers}

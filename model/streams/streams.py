@@ -1,7 +1,7 @@
-"""Streams: tasks that are not expected to end. When one is started again, and when it counts as ready.
+"""Streams, tasks that are not expected to end: when they restart, and when they count as ready.
 
-A restart is a new attempt. The pauses between restarts double, and are short again after an attempt that ran for long
-enough. An attempt that was ended to move it, or that was lost with its worker, is followed by the next one at once.
+A restart is a new attempt. The pauses between restarts double, and start short again after an attempt that ran long
+enough. An attempt that was ended to move it, or lost with its worker, is followed by the next one at once.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 SHORTEST_PAUSE_S = 0.1
 FAILURES_MAX = 1_000
-"""More ends in a row are not counted: the pause has long reached its maximum."""
+"""Further ends in a row are not counted: the pause reached its maximum long before."""
 ATTEMPTS_KEPT = 20
-"""So many attempts of each stream are kept; older ones are deleted when another begins."""
+"""How many attempts of each stream are kept; a new attempt deletes older ones."""
 PROBE_S_MIN = 0.1
 
 
@@ -41,12 +41,12 @@ def _web_address(url: str) -> str:
 
 
 class Readiness(BaseModel):
-    """How a worker finds out whether a stream is ready: by exactly one of `command`, `url` and `port`.
+    """How a worker tests whether a stream is ready: exactly one of `command`, `url` and `port`.
 
-    The probe succeeds if the command (run by bash, beside the task, with its environment and in its folder) ends with
-    0, if the URL answers with a status from 200 to 399, or if the port of the worker's machine accepts a connection.
-    One success makes the stream ready; after so many `failures` in a row it is no longer ready. `within` is how long
-    a rolling restart waits for it. Times are in minutes.
+    The probe succeeds if the command (run by bash, with the task's environment and in its folder) ends with 0, if the
+    URL answers with a status from 200 to 399, or if the port on the worker's machine accepts a connection. One success
+    makes the stream ready; `failures` in a row make it not ready. `within` is how long a rolling restart waits for it.
+    Times are in minutes.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -71,8 +71,8 @@ class Readiness(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class StreamRule:
-    """When a stream is started again. `pause_s` is the first pause, `pause_s_max` the longest; after an attempt that
-    ran for `healthy_s` they begin from the first again."""
+    """When a stream restarts. `pause_s` is the first pause, `pause_s_max` the longest; an attempt that runs for
+    `healthy_s` resets the pauses."""
 
     restart: Restart
     pause_s: float
@@ -94,16 +94,15 @@ class StreamRule:
                 return False
 
     def failures_after(self, failures: int, ran_s: float) -> int:
-        """How often it has ended in a row, once an attempt has ended that ran for so long; `failures` is the count
-        before."""
+        """The number of ends in a row, after an attempt that ran for `ran_s`; `failures` is the count before."""
         return min(self.failures_before(failures, ran_s) + 1, FAILURES_MAX)
 
     def failures_before(self, failures: int, ran_s: float) -> int:
-        """How often it had ended in a row before an attempt that ran for so long, as far as that still counts."""
+        """The number of ends in a row before an attempt that ran for `ran_s`, as far as it still counts."""
         return 0 if ran_s >= self.healthy_s else failures
 
     def pause_after(self, failures: int, share: float) -> float:
-        """The pause in seconds after so many ends in a row (from 1); `share` in [0, 1) shortens it by up to a half."""
+        """The pause in seconds after `failures` ends in a row (from 1); `share` in [0, 1) shortens it by up to half."""
         pause = Backoff(self.pause_s, self.pause_s_max, failures - 1).next_pause_s(share)
         return max(SHORTEST_PAUSE_S, pause)
 
@@ -121,7 +120,7 @@ NOT_OF_STREAMS = {
 
 
 def misused(task: TaskSpec) -> str | None:
-    """What is wrong with the fields of a task that concern streams, as a sentence; None if nothing is."""
+    """The problem with a task's stream fields, as a sentence; None if there is none."""
     fields = type(task).model_fields
     if not task.stream:
         wrong = next((name for name in OF_STREAMS if getattr(task, name) != fields[name].default), None)

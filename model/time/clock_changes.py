@@ -1,4 +1,4 @@
-"""Days on which the clock of a zone changes, and what that does to fire times. Pure."""
+"""Days on which a zone changes its clock, and the effect on fire times. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DAY, _SECOND = timedelta(days=1), timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True)
 class ClockChange:
-    """A change of the clock within a day: at `at` it goes from `before` to `after`, both without a zone."""
+    """A clock change within a day: at `at` it goes from `before` to `after`, both without a zone."""
 
     at: datetime
     before: datetime
@@ -21,7 +21,7 @@ class ClockChange:
 
     @property
     def in_words(self) -> str:
-        """What happens to fire times, as a sentence."""
+        """The effect on fire times, as a sentence."""
         early, late = sorted((self.before, self.after))
         if self.after > self.before:
             return (

@@ -30,7 +30,7 @@ _FIRST_YEAR, _LAST_YEAR = 1900, 9000
 """Nothing fires outside these years: near the ends of the calendar each step could overflow."""
 
 _YEARS_OF_SILENCE_MAX = 50
-"""The rarest fire, 29 February on a certain weekday, comes every 28 years, or 40 around 2100; cronsim's limit."""
+"""The rarest fire, 29 February on a given weekday, comes every 28 years, or 40 around 2100; cronsim's limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Cron:
 
     @property
     def rule(self) -> tuple[object, ...]:
-        """What it means, however it is written: `@daily` and `0 0 0 * * ?` are one rule."""
+        """The meaning, however it is written: `@daily` and `0 0 0 * * ?` are one rule."""
         return (self._fields.sim, self._fields.day, self._fields.years)
 
     @property
@@ -106,7 +106,7 @@ class Cron:
                 last = fire
 
     def _repeating(self, moment: datetime, zone: ZoneInfo) -> Iterator[datetime]:
-        """From clock change to clock change: in between, wall clock and real time advance together."""
+        """Fire times of a repeating rule, between clock changes: there, wall clock and real time advance together."""
         begin: datetime | None = moment.replace(microsecond=0) + _SECOND
         while begin is not None:
             offset = _offset(begin, zone)
@@ -161,8 +161,8 @@ def instant_of(wall: datetime, zone: ZoneInfo) -> datetime:
 
 
 def _jump(begin: datetime, end: datetime, zone: ZoneInfo) -> datetime | None:
-    """The first instant after `begin` and up to `end` with another offset, searched day by day: two clock changes
-    within one day that cancel out are not detected."""
+    """The first instant after `begin` and up to `end` with another offset, searched day by day: two changes within one
+    day that cancel out are missed."""
     offset = _offset(begin, zone)
     while begin < end:
         until = min(begin + _DAY, end)
@@ -181,7 +181,7 @@ def _offset(moment: datetime, zone: ZoneInfo) -> timedelta:
 
 
 def _ranges(years: tuple[int, ...]) -> str:
-    """`2026 to 2028, 2030`."""
+    """Format years such as `2026 to 2028, 2030`."""
     breaks = [later for earlier, later in pairwise(years) if later > earlier + 1]
     parts = [
         (begin, max(year for year in years if year < end))

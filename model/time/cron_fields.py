@@ -26,7 +26,7 @@ _A_MOMENT = datetime.fromisoformat("2024-01-01")
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A field: its name, the numbers it allows, names for them from the first on, and other allowed values."""
+    """A field: its name, its numbers, the names for them from the first on, and other allowed values."""
 
     name: str
     low: int
@@ -122,7 +122,7 @@ class CronFields:
     sim: str
     """The part that cronsim can express: six fields."""
     words: str
-    """The same with any day instead of `day`, for the description in words."""
+    """The same without the limits of `day`, for the description in words."""
     day: WorkingDay | BeforeLast | None
     """The only day of the month that matches, among those in `sim`."""
     years: tuple[int, ...] | None

@@ -37,5 +37,5 @@ def read_duration(text: str, where: str) -> timedelta:
 
 
 def said_duration(seconds: float) -> str:
-    """A duration in a sentence: `2 s`, `1.5 min`."""
+    """Format a duration for a sentence: `2 s`, `1.5 min`."""
     return f"{seconds:g} s" if seconds < 60 else f"{seconds / 60:g} min"

@@ -1,9 +1,9 @@
-"""The interval of a run: what a run of its schedule is responsible for, from one fire time to the next.
+"""The interval of a run: what a run of its schedule covers, from one fire time to the next.
 
-A run that is due at a fire time T has the interval from the fire time before T to T, so the intervals of a schedule
-have no gaps and do not overlap. A run for a time between two fire times, such as a start by hand, has the last whole
-interval before. Only the crontab and its zone count: the first fire after a `start_time` has an interval too.
-Source: docs/guides/schedules.md, after Airflow's data interval.
+A run that is due at a fire time T covers the time from the fire before T to T, so the intervals of a schedule have no
+gaps and do not overlap. A run for a time between two fires, such as a start by hand, has the last whole interval
+before. Only the crontab and its zone count: the first fire after a `start_time` has an interval too. Source:
+docs/guides/schedules.md, after Airflow's data interval.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from model.time.moments import TICK
 from model.time.zones import zone
 
 _YEARS = range(1900, 9001)
-"""Those in which anything fires (`model/time/cron.py`)."""
+"""The years with fire times (`model/time/cron.py`)."""
 _SPAN_MAX = timedelta(days=366 * 60)
 """Longer than the longest silence of a rule."""
 _SECOND = timedelta(seconds=1)
 _STEPS_MAX = 64
-"""Fires that are walked through one by one; among more the last is searched by halves."""
+"""How many fires are walked one by one; among more, the last is found by bisection."""
 
 _cron = lru_cache(maxsize=1024)(Cron.parse)
 
@@ -39,12 +39,12 @@ class Interval:
 
     @classmethod
     def of(cls, start: datetime | None, end: datetime | None) -> Interval | None:
-        """As a row has it: both, or neither."""
+        """The interval of a row, which has both times or neither."""
         return None if start is None or end is None else cls(start, end)
 
 
 class NoInterval(Refused):
-    """A run that has no interval was asked for it; `written` is what asks."""
+    """A text uses the interval of a run that has none; `written` is that text."""
 
     def __init__(self, written: str) -> None:
         self.written = written
@@ -56,7 +56,7 @@ class NoInterval(Refused):
 
 @dataclass(frozen=True, slots=True)
 class FireRule:
-    """When a schedule fires, as its row says it."""
+    """When a schedule fires, as stored."""
 
     crontab: str
     time_zone: str
@@ -66,7 +66,7 @@ class FireRule:
 def interval_at(rule: FireRule, moment: datetime) -> Interval | None:
     """The interval that ends at `moment` if that is a fire time, else the last whole one before.
 
-    None if the rule did not fire twice before, or cannot be read: that is told where it is to fire.
+    None if the rule did not fire twice before, or cannot be read, which is reported where it fires.
 
     Args:
         moment: aware.
@@ -86,7 +86,7 @@ def interval_at(rule: FireRule, moment: datetime) -> Interval | None:
 
 
 def is_latest(rule: FireRule, at: datetime, now: datetime) -> bool:
-    """Whether the rule has no fire time after `at` that is due by `now`; one that cannot be read has none."""
+    """Whether the rule has no fire time after `at` that is due by `now`; an unreadable rule has none."""
     try:
         cron, calendar = _cron(rule.crontab), zone(rule.time_zone)
     except Refused:
@@ -96,9 +96,9 @@ def is_latest(rule: FireRule, at: datetime, now: datetime) -> bool:
 
 
 def _last_before(cron: Cron, calendar: ZoneInfo, moment: datetime, span: timedelta) -> datetime | None:
-    """The last fire time earlier than `moment`; None if there was none. `span` is a guess of how long ago it was.
+    """The last fire time earlier than `moment`; None if there was none. `span` guesses how long ago it was.
 
-    A rule computes forwards only: the search goes back by twice as much each time, from the end of its last year.
+    A rule computes forwards only: each step goes back twice as far, from the end of its last year.
     """
     if cron.years:
         year = moment.astimezone(calendar).year
@@ -116,7 +116,7 @@ def _last_before(cron: Cron, calendar: ZoneInfo, moment: datetime, span: timedel
 
 
 def _halved(cron: Cron, calendar: ZoneInfo, found: datetime, moment: datetime) -> datetime:
-    """The last fire time earlier than `moment`; `found` is one of them."""
+    """The last fire time earlier than `moment`, by bisection; `found` is one of them."""
     bound = moment
     while bound - found > _SECOND:
         middle = found + (bound - found) / 2

@@ -1,10 +1,9 @@
 """Which times of a schedule fire now, and which one comes next.
 
-Everything is computed from the row and the database's time, never from a master's memory: the next master with the
-slot continues where the last one stopped. A time that is later than the grace is missed, and the misfire rule decides
-how it is handled; a late one within the grace fires normally. A schedule starts at the moment when it was created, or
-when its timetable was changed, even if a master reads it later: earlier times never fire, all later ones count.
-Source: docs/guides/schedules.md.
+Everything is computed from the row and the database's time, never from a master's memory: the next master with the slot
+continues where the last one stopped. A time later than the grace is missed, and handled by the misfire rule; one within
+the grace fires normally. A schedule counts from the moment when it was created, or its timetable changed, even if a
+master reads it later: earlier times never fire, all later ones count. Source: docs/guides/schedules.md.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ _SECOND = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """What a schedule does in a round.
+    """The result of a round.
 
     `fires` are the times that get a command now, ascending. `next_fire` is the one after them, None when none is left;
-    it may be in the past if there were more than `FIRES_MAX`. `missed_since` is the first time that was later than the
-    grace, None when none was.
+    it may be in the past if there were more than `FIRES_MAX`. `missed_since` is the first missed time, None without
+    one.
     """
 
     fires: tuple[datetime, ...]
@@ -71,7 +70,7 @@ def compute(
 
 
 def _fires(table: Timetable, now: datetime, first: datetime, latest_missed: datetime) -> Iterator[datetime]:
-    """The times from `first` to `now` that get a command: of the missed ones according to the rule, and all others."""
+    """The times from `first` to `now` that get a command: those within the grace, and the missed ones of the rule."""
     if first > latest_missed or table.misfire is Misfire.FIRE_ALL:
         yield first
         yield from takewhile(lambda fire: fire <= now, table.after(first))

@@ -13,8 +13,8 @@ from model.time.zones import zone
 
 @dataclass(frozen=True, slots=True)
 class RunTime:
-    """`at` is the schedule time, aware; for a manual start the time of the start. Days and hours are those of
-    `time_zone`. `interval` is that of its schedule, if it has one."""
+    """`at` is the schedule time, or the time of a manual start; aware. `time_zone` defines days and hours. `interval`
+    is that of its schedule, if it has one."""
 
     at: datetime
     time_zone: str

@@ -1,4 +1,4 @@
-"""A schedule, as its row says it, and the times at which it fires."""
+"""A stored schedule, and the times at which it fires."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GRACE_S_MAX = 366 * 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class ScheduleRow:
-    """A schedule as it is stored: times as text, since a person may have written anything.
+    """A schedule as stored: times as text, since a person may have written anything.
 
     `workflow` is the name of its workflow in `project`, if the query asked for it and the workflow exists; `from_file`:
     the file of its workflow lists it.
@@ -49,7 +49,7 @@ class ScheduleRow:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleSpec:
-    """A schedule as a person defines it. None in an option of the starts = the definition's own; times are aware."""
+    """A schedule as a person defines it. A start option of None = the definition's own; times are aware."""
 
     crontab: str
     time_zone: str = "UTC"

@@ -176,7 +176,7 @@ def _on_calendar(moment: datetime, step: Callable[[datetime], datetime]) -> date
 
 
 def _arguments(inner: str) -> tuple[str, int] | None:
-    """`format,number`; without a number it is 0."""
+    """Split `format,number`; the number defaults to 0."""
     pattern, comma, number = inner.rpartition(",")
     if not comma:
         return inner, 0

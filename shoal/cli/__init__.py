@@ -1,8 +1,8 @@
 """The command line: `shoal VERB`.
 
-A module for each verb or group of verbs, loaded when one of them is called (`shoal/cli/on_demand.py`). It imports at
-its top what it needs, and that runs when it is used (`shoal/cli/late_modules.py`), so that help and completion answer
-at once. This one turns every error into one sentence and an exit code (`shoal/cli/exit_codes.py`).
+A module for each verb or group of verbs, loaded when one of them is called (`shoal/cli/on_demand.py`). Its imports run
+when they are used (`shoal/cli/late_modules.py`), so that help and completion answer at once. This module turns every
+error into one sentence and an exit code (`shoal/cli/exit_codes.py`).
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ async def delete(
     name: Name,
     force: Annotated[bool, typer.Option("--force", help="Though alerts wait for it, which nobody gets then.")] = False,
 ) -> None:
-    """Delete a channel, with what became of alerts on it."""
+    """Delete a channel, with its deliveries."""
     await call.ask(alert_channels.delete_channel, name, alert_channels.DeleteChannel(force=force))
     print_result(call, {"name": name, "deleted": True}, f'Channel "{name}" is deleted.')
 

@@ -32,7 +32,7 @@ def add_to(alert: typer.Typer) -> None:
 
 @dataclass(frozen=True)
 class Silence:
-    """When it begins, what it covers and why, by the names of the API."""
+    """The begin, scope and reason of a silence, by the names of the API."""
 
     starts_at: Annotated[str | None, typer.Option("--from", help="When it begins: 2026-01-31T22:00:00Z; else now.")] = (
         None

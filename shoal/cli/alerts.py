@@ -1,4 +1,4 @@
-"""`shoal alert list/show/retry`: what was raised, and what became of it on each channel."""
+"""`shoal alert list/show/retry`: alerts, and their deliveries on each channel."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class AlertFilters:
     run: Annotated[int | None, typer.Option(min=0, help="Only of this run.")] = None
 
     def given(self) -> dict[str, object]:
-        """By the names of the API. Raises `Refused` for two results."""
+        """The filters by the names of the API. Raises `Refused` for two results."""
         others = {**vars(self), "kind": self.kind or None}
         flags = {"FAILED": others.pop("failed"), "WAIT": others.pop("waiting"), "NOBODY": others.pop("nobody")}
         results = [name for name, is_wanted in flags.items() if is_wanted]
@@ -64,7 +64,7 @@ async def list_all(
     filters: AlertFilters,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most this many.")] = 50,
 ) -> None:
-    """List the alerts, newest first, and what became of each."""
+    """List the alerts, newest first, with the result of each."""
     asked = history.AlertQuery.read(**filters.given())
     async with call.client() as client:
         found = await all_items(lambda page: client.ask(history.list_alerts, page), asked, limit)
@@ -72,7 +72,7 @@ async def list_all(
 
 
 async def show(call: Invocation, alert: AlertId) -> None:
-    """Show an alert: its facts, and what became of it on each channel."""
+    """Show an alert: its facts, and its delivery on each channel."""
     async with call.client() as client:
         now = (await client.ask(clock.read_clock)).now
         found = await client.ask(history.get_alert, alert)
@@ -113,7 +113,7 @@ async def retry(
 
 
 def _result(alert: history.AlertAnswer) -> str:
-    """Such as `sent`, `2 sent, 1 FAILED`, or `NOBODY`."""
+    """The result in words, such as `sent`, `2 sent, 1 FAILED`, or `NOBODY`."""
     if alert.state != "EXPANDED":
         return alert.state
     words = {"SENT": "sent", "GROUPED": "sent", "WAIT": "waits", "SILENCED": "silenced", "FAILED": "FAILED"}

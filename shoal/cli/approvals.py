@@ -70,11 +70,11 @@ async def answer(
         done = await client.ask(approvals.answer_approval, named.id, body)
     what = "approved" if done.state is TaskState.SUCCESS else "rejected"
     said = f'Task "{plain(done.task)}" of run {done.run_id} is {what}.'
-    output.print_result(call, output.answer_fields(done), said, f"How the run goes on: shoal show {done.run_id}")
+    output.print_result(call, output.answer_fields(done), said, f"Follow the run: shoal show {done.run_id}")
 
 
 async def _missing(client: Client, id_: int, given: dict[str, str]) -> dict[str, str]:
-    """What the person at the terminal gives for required values that are missing."""
+    """Ask the person at the terminal for missing required values."""
     waiting = await _waiting(client, approvals.ApprovalQuery.read(), 100_000)
     fields = next((each.form for each in waiting if each.task_instance_id == id_), ())
     asked = {each.name: approval.FormField(**each.model_dump(exclude={"name", "allowed"})) for each in fields}

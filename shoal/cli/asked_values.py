@@ -1,4 +1,4 @@
-"""A start from a terminal: values of required parameters that it lacks are asked for there."""
+"""Asks at a terminal for required values that a start lacks."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from shoal.clients.client import Client
 
 
 async def start(call: Invocation, client: Client, code: int, request: requests.StartRun) -> command_asked.CommandAsked:
-    """Ask for a start; if it is refused since a value lacks, ask the person for that first.
+    """Request a start; if it is refused for a missing value, ask the person for it first.
 
-    Raises `Refused` as the operation does: at once where nobody can answer.
+    Raises `Refused` as the operation does; at once if nobody can answer.
     """
     try:
         return await client.ask(control.start_run, code, request, requests.WaitQuery())
@@ -32,7 +32,7 @@ async def start(call: Invocation, client: Client, code: int, request: requests.S
 
 
 async def _asked(client: Client, code: int, request: requests.StartRun) -> dict[str, str]:
-    """What the person gives; nothing if something else is wrong."""
+    """The values that the person gives; empty if something else is wrong."""
     saved = await (
         client.ask(content.get_workflow, code)
         if request.version is None
@@ -47,7 +47,7 @@ async def _asked(client: Client, code: int, request: requests.StartRun) -> dict[
 
 
 def ask(name: str, declared: Declaration) -> str:
-    """A value that the person gives, and that fits."""
+    """Ask until the given value is valid."""
     if declared.description:
         typer.echo(declared.description, err=True)
     is_secret = declared.type is ParameterType.SECRET

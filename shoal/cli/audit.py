@@ -61,7 +61,7 @@ def _subject(entry: audit_pages.AuditAnswer) -> str:
 
 
 def change_of(entry: audit_pages.AuditAnswer) -> str:
-    """What differs after it, and what it was before. Pure."""
+    """The values after the change, and the former ones. Pure."""
     before, after = entry.before or {}, entry.after or {}
     said = {name: (_written(before.get(name)), _written(after.get(name))) for name in {**before, **after}}
     return "; ".join(
@@ -72,7 +72,7 @@ def change_of(entry: audit_pages.AuditAnswer) -> str:
 
 
 def _written(value: object) -> str:
-    """A value of JSON as a person would write it; empty if there is nothing in it."""
+    """Format a JSON value for people; empty for an empty value."""
     if value is None:
         return ""
     if isinstance(value, bool):

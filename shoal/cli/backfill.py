@@ -59,7 +59,7 @@ class BackfillOptions:
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the dates; start nothing.")] = False
 
     def given(self) -> dict[str, object]:
-        """The fields of the request. Raises `Refused` unless it says when, in one way."""
+        """The fields of the request. Raises `Refused` unless it gives the dates in exactly one way."""
         if self.dates and (self.begin or self.end):
             raise Refused("--date and --from are two ways to say when; keep one of them")
         if not self.dates and not (self.begin and self.end):
@@ -109,7 +109,7 @@ def _print_asked(call: Invocation, asked: backfills.BackfillAnswer) -> None:
 
 
 def _print_end(call: Invocation, asked: backfills.BackfillAnswer, progress: backfill_progress.BackfillProgress) -> None:
-    """Report what became of the dates; exit code 1 unless all are done."""
+    """Report the results of the dates; exit code 1 unless all are done."""
     if call.as_json:
         fields = {"command_id": asked.command_id, "workflow": asked.workflow, "dates": progress.total}
         fields |= {"done": progress.done, "skipped": asked.skipped}

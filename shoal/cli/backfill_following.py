@@ -1,4 +1,4 @@
-"""`shoal backfill --wait`: shows how many dates are done, and what runs, until nothing goes on by itself."""
+"""`shoal backfill --wait`: shows how many dates are done, and what runs, until nothing continues by itself."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from shoal.clients.client import Client
 from shoal.clients.waiting import NotDone, poll
 
 BEGIN_OF_LINE = "\r\x1b[K"
-"""Goes back to the begin of the line of a terminal, and clears it."""
+"""Moves to the beginning of a terminal's line, and clears it."""
 LINES_MAX = 20
-"""Where no terminal is, at most about so many lines show the progress."""
+"""Without a terminal, the approximate maximum of progress lines."""
 
 
 async def follow(
     client: Client, command: int, backfill: backfills.BackfillAnswer, *, within_s: float | None
 ) -> backfill_progress.BackfillProgress:
-    """Wait until nothing of a backfill goes on by itself, and report progress on standard error.
+    """Wait until nothing of a backfill continues by itself, and report progress on standard error.
 
     Args:
-        command: that asks for it.
+        command: the one that requested it.
         within_s: seconds after which the wait ends; None: never. The backfill continues.
     Raises:
         NotDone: it took longer than `within_s`.
@@ -76,14 +76,14 @@ class _Line:
 
     @property
     def left_behind(self) -> str:
-        """What goes on after the wait, and how to see and stop it."""
+        """What continues after the wait, and how to see and stop it."""
         if self._now is None or not (self._now.running or self._now.done):
-            return f"the backfill goes on: {self._done()}. Why it waits: shoal why command {self._command}"
+            return f"the backfill continues: {self._done()}. Why it waits: shoal why command {self._command}"
         stop = "".join(f"   Stop it: shoal stop {run.run_id}" for run in self._now.running[:3])
-        return f"the backfill goes on: {self._done()}. See it: {self.see}{stop}"
+        return f"the backfill continues: {self._done()}. See it: {self.see}{stop}"
 
     def polled(self, now: backfill_progress.BackfillProgress) -> None:
-        """Report the dates that are done, and what runs."""
+        """Report finished dates, and what runs."""
         self._now = now
         runs = ", ".join(f"run {run.run_id} for {shown(run.date, self._zone)}" for run in now.running[:3])
         more = f" and {len(now.running) - 3} more" if len(now.running) > 3 else ""
@@ -98,7 +98,7 @@ class _Line:
             sys.stderr.write(f"{line}\n")
 
     def server_is_away(self, error: Unavailable) -> None:
-        """Report that the server is away; it is asked until it answers."""
+        """Report an unavailable server, which is asked until it answers."""
         self.end()
         tell_away(error)
 

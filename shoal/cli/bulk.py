@@ -1,4 +1,4 @@
-"""`shoal runs stop` and the like: one change of many runs at once, which first says what it would do."""
+"""`shoal runs stop` and similar verbs: one change of many runs at once, shown before it is made."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ def add_to(group: typer.Typer) -> None:
 
 
 def _what(action: BulkAction) -> str:
-    """Such as `stop`, before the number of runs."""
+    """The action in words, such as `stop`, before the number of runs."""
     return "rerun what failed in" if action is BulkAction.RERUN_FAILED else action.lower()
 
 
 @dataclass(frozen=True)
 class BulkFilters(RunFilters):
-    """Which runs, if their ids are not given."""
+    """Which runs, if no ids are given."""
 
     children: Annotated[bool, typer.Option("--children", help="Also child runs.")] = False
     all_: Annotated[bool, typer.Option("--all", help="All runs.")] = False
 
     def wanted(self) -> requests.RunFilter | None:
-        """Those that match; None without any filter."""
+        """The filter; None if empty."""
         given = self.given()
         children, all_ = given.pop("children"), given.pop("all_")
         return requests.RunFilter.read(**given, children=children or None) if given or all_ else None
@@ -56,7 +56,7 @@ class BulkFilters(RunFilters):
 
 @dataclass(frozen=True)
 class Doing(Waiting):
-    """Whether it is done, and waited for."""
+    """Whether the change is made, and waited for."""
 
     do: Annotated[bool, typer.Option("--do", help="Do it; without it, only say what would be done.")] = False
     wait: Annotated[
@@ -110,8 +110,8 @@ async def _change(
 async def _follow(
     client: Client, asked: bulk_changes.BulkAnswer, within_s: float | None
 ) -> bulk_changes.CommandsProgress | operations.OperationAnswer | None:
-    """Wait until no command waits, or until the operation that asks for them has ended; None if nothing was asked for.
-    Raises `NotDone` after `within_s` seconds."""
+    """Wait until no command waits, or the operation that requests them has ended; None if nothing was requested. Raises
+    `NotDone` after `within_s` seconds."""
     if not asked.command_ids and asked.operation_id is None:
         return None
 

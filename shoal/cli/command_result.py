@@ -1,4 +1,4 @@
-"""Reporting the result of a command: at once, or when its run has ended."""
+"""Reports the result of a command: at once, or when its run has ended."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ LATE_S = 5.0
 
 
 def name_of(run: answers.RunAnswer) -> str:
-    """Such as `Run 12 of hello`."""
+    """The run in words, such as `Run 12 of hello`."""
     return f"Run {run.id} of {run.workflow or run.workflow_code}"
 
 
 def tell_newer(run: answers.RunAnswer, asked: command_asked.CommandAsked) -> None:
-    """Say on standard error that a run, or one below it, goes on with its version though there is a newer one."""
+    """Say on standard error that a run, or one below it, continues with an older version."""
     if (newer := asked.newer) is not None and asked.reason is None:
         changes = answer.names_of(newer.changes) if newer.changes else "no task"
         keeps = f"it keeps v{run.version}; v{newer.version} changes {changes}"
@@ -51,7 +51,7 @@ async def report_change(
     wait: bool,
     fine: Collection[WorkflowState],
 ) -> None:
-    """Report whether the change of a run that was asked for was made.
+    """Report whether the requested change of a run was made.
 
     Args:
         asked: the answer, after a master had `TAKEN_WITHIN_S` to take the command.
@@ -95,14 +95,14 @@ async def follow(client: Client, command: int, *, within_s: float | None = None)
         async with asyncio.timeout(within_s):
             return await follow_command(client, command, started=started, polled=progress.polled, away=tell_away)
     except TimeoutError:
-        raise NotDone(f"not ended after {within_s:g} s; the run goes on: {progress.see}") from None
+        raise NotDone(f"not ended after {within_s:g} s; the run continues: {progress.see}") from None
     finally:
         late.cancel()
 
 
 def tell_away(error: Unavailable) -> None:
-    """Report that the server is away; it is asked until it answers."""
-    sys.stderr.write(f"shoal: {error}; the wait goes on\n")
+    """Report an unavailable server, which is asked until it answers."""
+    sys.stderr.write(f"shoal: {error}; the wait continues\n")
 
 
 class _Progress:

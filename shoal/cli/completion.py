@@ -1,4 +1,4 @@
-"""Names from the server, for the shell's completion: `shoal --install-completion` sets that up."""
+"""Shell completion with names from the server; `shoal --install-completion` installs it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from shoal.clients import direct
 Suggestions = list[tuple[str, str]]
 
 WITHIN_S = 0.6
-"""A person waits with the finger on the key: a server that is slower completes nothing. Our own work, which takes the
-longer the slower the machine is, does not count."""
+"""A slower server completes nothing, since the user waits. Our own work does not count."""
 WORDS = (("@last", "the last run"), ("@failed", "the last run that failed"))
 
 
@@ -38,7 +37,7 @@ def complete_pool(context: typer.Context, incomplete: str) -> Suggestions:
 
 
 def complete_resource(context: typer.Context, incomplete: str) -> Suggestions:
-    """Names of resources of the pool that is typed."""
+    """Names of resources of the pool in the command line."""
     return _asked(context, incomplete, "resource")
 
 

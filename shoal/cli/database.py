@@ -235,7 +235,7 @@ def _notice_fields(notice: went_back.Notice) -> dict[str, object]:
 
 
 def _times(changes: Sequence[str]) -> dict[str, object]:
-    """`NAME=SECONDS`, each. Raises `Refused`."""
+    """Parse each `NAME=SECONDS`. Raises `Refused`."""
     found: dict[str, object] = {}
     for change in changes:
         name, equals, value = change.partition("=")

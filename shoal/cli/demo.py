@@ -1,4 +1,4 @@
-"""`shoal demo`: a cluster in a temporary folder, of which a master is killed."""
+"""`shoal demo`: a cluster in a temporary folder, one of whose masters is killed."""
 
 from __future__ import annotations
 

@@ -20,11 +20,11 @@ from shoal.clients.client import Client
 from shoal.clients.waiting import poll
 
 CONFIRM_WITHIN_S = 10.0
-"""Longer than a master takes to give its runs to others and to begin its next life."""
+"""Longer than a master takes to hand over its runs and begin its next life."""
 SILENT_S_MAX = 60.0
-"""Without a limit of the user's, a wait ends when a node has not confirmed, or has not beaten, for so long."""
+"""Without --timeout, a wait ends when a node has not confirmed, or has not beaten, for this long."""
 ABSENT_S = 3.0
-"""A master that is drained is absent for a moment between two of its lives."""
+"""A drained master is absent this long between two lives."""
 
 NodeName = Annotated[str, typer.Argument(metavar="NAME", help="Its name or address.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait until nothing runs there.")]
@@ -99,9 +99,9 @@ async def _undrain(call: Invocation, kind: nodes.NodeKind, name: str) -> None:
 
 
 async def _until_empty(client: Client, answer: drains.DrainAnswer, limit_s: float | None) -> drains.DrainAnswer:
-    """The answer once nothing runs there: it has confirmed that it begins nothing and has nothing, or is gone.
+    """Wait until nothing runs there: the node has confirmed that it begins nothing and has nothing, or is gone.
 
-    Raises `typer.Exit` after `limit_s`, and says why.
+    Raises `typer.Exit` after `limit_s`, with the reason.
     """
     seen_s = well_s = time.monotonic()
     why = "the server did not answer"
@@ -142,7 +142,7 @@ def _why_not_empty(row: members.NodeAnswer) -> str:
 
 
 async def _row(client: Client, answer: drains.DrainAnswer) -> members.NodeAnswer | None:
-    """Its latest life, if it lives."""
+    """The row of its latest life, if it is alive."""
     if answer.kind is nodes.NodeKind.MASTER:
         items = (await client.ask(members.list_masters)).items
     else:
@@ -165,7 +165,7 @@ def _sentence(answer: drains.DrainAnswer) -> str:
         )
     if is_master:
         said = f"{name} is drained{already}: it has no slot and takes no commands"
-        nobody = ". No other master does, so these wait, and no run goes on."
+        nobody = ". No other master does, so these wait, and no run continues."
         alone = nobody if answer.alone else ", and other masters go on with its runs."
     else:
         running = answer.running or 0

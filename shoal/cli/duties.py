@@ -1,4 +1,4 @@
-"""`shoal master duties`: what is done once in a while for the whole cluster."""
+"""`shoal master duties`: the periodic work for the whole cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def add_to_masters(group: typer.Typer) -> None:
 
 
 async def duties(call: Invocation) -> None:
-    """List what is done once in a while for the whole cluster: when, by which master, and what came of it."""
+    """List the periodic work for the whole cluster: when, by which master, and with what result."""
     async with call.client() as client:
         await DUTIES.show(call, client, (await client.ask(cluster_duties.list_duties)).items)
 

@@ -1,8 +1,8 @@
-"""Output that any locale can show, and input that is read the same in each.
+"""Makes output readable in any locale, and input independent of it.
 
 Files, arguments and the database are UTF-8. In another locale Python would decode names and arguments differently, so
 the process replaces itself by one in Python's UTF-8 mode. What a terminal or a pipe cannot show is written in ASCII:
-our signs as similar ones of the same width, a character of the data as its code.
+our symbols as similar ones of the same width, characters of the data as their codes.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ async def errors(
 
 @dataclass(frozen=True)
 class Correction:
-    """What a new command asks for instead, by the names of the API."""
+    """The changes in a new command, by the names of the API."""
 
     type: Annotated[
         CommandType | None, typer.Option("--type", case_sensitive=False, help="Instead of the one that was given.")
@@ -97,7 +97,7 @@ async def retry(
     if output.printed_json(call, asked):
         return
     for each in asked:
-        output.say(f"Error command {each.id} is asked for again as command {each.command_id}.")
+        output.say(f"Error command {each.id} was retried as command {each.command_id}.")
     for skipped in refused:
         output.say(skipped.reason)
     if not asked and not refused:
@@ -126,7 +126,7 @@ async def delete(
 async def _retried(
     client: Client, commands: Sequence[int] | None
 ) -> tuple[list[error_commands.RetriedAnswer], list[error_commands.SkippedAnswer]]:
-    """Retry these, or all that there are, in the order in which they were created."""
+    """Retry these, or all, in the order in which they were created."""
     asked: list[error_commands.RetriedAnswer] = []
     refused: list[error_commands.SkippedAnswer] = []
     for ids in _pages(commands or [each.id for each in await _error_commands(client)]):
@@ -143,6 +143,6 @@ async def _error_commands(client: Client, limit: int = EVERYTHING) -> list[error
 
 
 def _pages(ids: Sequence[int]) -> Iterator[list[int]]:
-    """As many as are handled in one transaction at most, oldest first."""
+    """Batches of the size that one transaction handles, oldest first."""
     ordered = sorted(ids)
     return (ordered[at : at + pages.LIMIT_MAX] for at in range(0, len(ordered), pages.LIMIT_MAX))

@@ -102,7 +102,7 @@ async def delete(call: Invocation, path: FilePath, project: Project = "default")
 
 
 def _files(given: Path) -> Iterator[tuple[str, Path]]:
-    """The files that are meant, each with its path in the project."""
+    """The files to save, each with its path in the project."""
     path = Path(os.path.normpath(given))
     is_elsewhere = path.is_absolute() or path.parts[:1] == ("..",)
     named = PurePath(path.resolve().name) if is_elsewhere else path

@@ -1,4 +1,4 @@
-"""The options that say which runs are meant: the filters of the API, under the same names."""
+"""The options that select runs: the filters of the API, under the same names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from model.time.durations import read_duration
 
 @dataclass(frozen=True)
 class Filters:
-    """Those of runs and of attempts."""
+    """Filters of both runs and attempts."""
 
     workflow: Annotated[str | None, typer.Option(help="Only of this workflow.")] = None
     project: Annotated[str | None, typer.Option(help="Only of workflows of this project.")] = None
@@ -37,7 +37,7 @@ class Filters:
     started_before: Annotated[str | None, typer.Option(help="Only those started before 2026-01-31T14:00:00Z.")] = None
 
     def given(self) -> dict[str, object]:
-        """What was given, by the names of the API. Raises `Refused` for a `--since` that is no duration."""
+        """The given filters, by the names of the API. Raises `Refused` if `--since` is no duration."""
         if self.since is not None:
             read_duration(self.since, "--since")
         return {name: value for name, value in vars(self).items() if value is not None and value != []}
@@ -45,7 +45,7 @@ class Filters:
 
 @dataclass(frozen=True)
 class RunFilters(Filters):
-    """Those of runs."""
+    """Filters of runs."""
 
     state: Annotated[
         list[WorkflowState] | None, typer.Option(case_sensitive=False, help="Only runs in this state; may be repeated.")
@@ -58,7 +58,7 @@ class RunFilters(Filters):
 
 @dataclass(frozen=True)
 class AttemptFilters(Filters):
-    """Those of attempts of tasks."""
+    """Filters of attempts."""
 
     state: Annotated[
         list[TaskState] | None, typer.Option(case_sensitive=False, help="Only attempts in this state; may be repeated.")

@@ -31,7 +31,7 @@ def add_to(app: typer.Typer) -> None:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which run, and whether its end is waited for."""
+    """Which run, and whether to wait for its end."""
 
     run: RunName
     project: AnyProject = None

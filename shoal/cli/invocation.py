@@ -87,9 +87,9 @@ class Invocation:
 
     @asynccontextmanager
     async def client(self, *, checks: bool = True) -> AsyncIterator[Client]:
-        """The way to ask: an API if one is named, else the database; without `checks` one that may not answer.
+        """A client: of the API if one is named, else of the database; without `checks` one that may not answer.
 
-        Raises as `checked_database`, and `Refused` if both are named by options.
+        Raises as `checked_database`, and `Refused` if options name both.
         """
         if self.server is not None and self.database_url is not None:
             raise Refused("--server and --database-url are two ways to ask; keep one of them")
@@ -127,7 +127,7 @@ class Invocation:
 
         Raises:
             Refused: no database is configured.
-            Denied: it does not let us in.
+            Denied: the login is refused.
             Unavailable: it cannot be reached; the sentence names it, without its password.
         """
         async with self._unchecked_database() as database:

@@ -1,11 +1,11 @@
-"""Modules of ours that run when a verb first takes something from them.
+"""Our modules run when a verb first uses them.
 
-A module with verbs imports at its top all that they ask. Its help needs nothing of that, one verb of a group only a
-part of it, and what asks an API neither SQLAlchemy nor psycopg: they are half of the time of a list. So here
-`from service.cluster import clock` only finds the module, and `clock.read_clock` runs it. A name that is imported from
-a module runs it at once, which is right for small ones, such as `service.words`.
+A module with verbs imports everything that its verbs ask. Help needs none of it, one verb of a group only a part, and
+an API client neither SQLAlchemy nor psycopg, which take half of the time of a list. So here `from service.cluster
+import clock` only finds the module, and `clock.read_clock` runs it. Importing a name from a module runs it at once,
+which is right for small ones, such as `service.words`.
 
-For verbs alone: the threads of a master or an API would meet modules that another thread has begun to run.
+For verbs only: threads of a master or an API would meet modules that another thread has begun to run.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _finder = _LateModules()
 
 @contextmanager
 def imported_late() -> Iterator[None]:
-    """Within it our modules run at their first use, until somebody calls `end`."""
+    """Defer our modules to their first use within this block, until `end` is called."""
     sys.meta_path.insert(0, _finder)
     try:
         yield
@@ -54,18 +54,18 @@ def imported_late() -> Iterator[None]:
 
 
 def end() -> None:
-    """From now on a module runs when it is imported, unless that was done before."""
+    """Run modules at their import from now on, except those deferred before."""
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
 
 
 def run(*modules: ModuleType) -> None:
-    """End it, and run these modules, with all that they import."""
+    """Stop deferring, and run these modules with their imports."""
     end()
     for each in modules:
         vars(each)
 
 
 def run_all() -> None:
-    """End it, and run all modules that wait for their first use."""
+    """Stop deferring, and run all deferred modules."""
     run(*(sys.modules[name] for name in _finder.found if name in sys.modules))

@@ -1,4 +1,4 @@
-"""The list that a verb prints: its columns are declared once, each with what it shows of a row."""
+"""The lists that verbs print: each column is declared once, with what it shows of a row."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Field(Generic[T]):
 
     Args:
         title: its heading.
-        of: what it shows of a row. A time is shown relative to now, or exactly with --utc; the items of a list are
-            joined; `-` stands for None and for an empty list.
-        keep: see `Column`, as for the other ones.
-        rare: left out if no row has anything in it.
+        of: the value for a row. A time is shown relative to now, or exactly with --utc; the items of a list are joined;
+            `-` stands for None and for an empty list.
+        keep: see `Column`.
+        rare: omitted if it is empty in every row.
     """
 
     title: str
@@ -47,7 +47,7 @@ class Listing(Generic[T]):
     Args:
         fields: its columns.
         none: the sentence if it has no row.
-        first: the next command then.
+        first: the next command in that case.
         then: the next command after rows; made from the first one, or the same for all.
     """
 
@@ -57,7 +57,7 @@ class Listing(Generic[T]):
     then: Callable[[T], str] | str = ""
 
     async def show(self, call: Invocation, client: Client, found: Sequence[T]) -> None:
-        """Print these rows: a table, or JSON, or that there are none."""
+        """Print these rows as a table or JSON, or that there are none."""
         if not needs_table(call, found, self.none, self.first):
             return
         table(*columns_of(self.fields, found, (await client.ask(clock.read_clock)).now, utc=call.utc))
@@ -66,7 +66,7 @@ class Listing(Generic[T]):
 
 
 def columns_of(fields: Sequence[Field[T]], found: Sequence[T], now: datetime, *, utc: bool) -> list[Column]:
-    """The columns of these rows, without the rare ones that have nothing."""
+    """The columns of these rows, without empty rare ones."""
     columns = []
     for field in fields:
         values = [field.of(each) for each in found]

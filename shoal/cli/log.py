@@ -1,4 +1,4 @@
-"""`shoal log`: prints the log of a task. After a lost connection `shoal/clients/remote.py` goes on where it was."""
+"""`shoal log`: prints the log of a task. After a lost connection `shoal/clients/remote.py` continues it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def log(
 
 
 async def _print(call: Invocation, parts: AsyncGenerator[bytes], about: Mapping[str, str], name: str) -> None:
-    """Print the parts as they come, or as JSON all of them as a text of this name, with what they are about."""
+    """Print the parts as they arrive, or all of them in JSON as a text with this name, with `about`."""
     whole = bytearray()
     async with aclosing(parts):
         async for part in parts:

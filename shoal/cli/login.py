@@ -49,7 +49,7 @@ async def login(
         try:
             me = await client.ask(own_account.get_me)
             assert me.account is not None
-            # Another one each time, since the token of an earlier login may be in use.
+            # A new name each time, since the token of an earlier login may be in use.
             of_machine = f"shoal login of {system_user()} on {socket.gethostname()[:40]}, {secrets.token_hex(3)}"
             proof = {what: secret for what, secret in given.items() if what != "name"}
             wanted = own_tokens.NewToken.read(name=of_machine, scopes=[Scope.ADMIN], **proof)

@@ -1,4 +1,4 @@
-"""What a person names: the workflow or the run of a name."""
+"""Resolves a name to a workflow or run."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from shoal.clients.client import Client
 
 
 async def workflow_named(client: Client, name: str, project: str) -> listing.WorkflowAnswer:
-    """The workflow of a name or code. Raises `NotFound`."""
+    """The workflow with this name or code. Raises `NotFound`."""
     return await client.ask(listing.find_workflow, requests.WorkflowReference.read(name=name, project=project))
 
 
 async def run_named(client: Client, name: str, project: str | None) -> answers.RunAnswer:
-    """The run of an id, a word such as `@last`, or the name of a workflow. Raises `NotFound`."""
+    """The run with this id, a word such as `@last`, or the name of a workflow. Raises `NotFound`."""
     return await client.ask(showing.find_run, run_requests.RunReference.read(name=name, project=project))

@@ -1,4 +1,4 @@
-"""`shoal master list` and `shoal worker list`: the members of the cluster, and what each says of itself."""
+"""`shoal master list` and `shoal worker list`: the members of the cluster, with their own reports."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def master_state(master: members.MasterAnswer) -> str:
 
 
 def drain_note(node: members.NodeAnswer) -> str:
-    """Since when a node is drained, and by whom; empty if it is not."""
+    """When and by whom a node was drained; empty if it was not."""
     drain = node.drain
     if drain is None:
         return ""

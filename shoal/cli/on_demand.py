@@ -55,18 +55,18 @@ GROUPS = {
         "user": "users",
     },
 }
-"""Each verb and group of verbs, as the help shows them -> the module that adds it."""
+"""Verb or group, in the sections of the help -> the module that adds it."""
 MODULES = {name: module for group in GROUPS.values() for name, module in group.items()}
 
 _SHOWN_UNDER = {name: shown for shown, group in GROUPS.items() for name in group}
 
 
 class VerbsOnDemand(Mapping[str, Any]):
-    """The commands by name; the first use of one loads all of its module.
+    """The commands by name; the first use of one loads its module.
 
     Args:
-        modules: each name -> the module that adds it.
-        add: the function of the module that does.
+        modules: name -> the module that adds it.
+        add: the function of that module that does it.
     """
 
     def __init__(self, modules: Mapping[str, str], add: str) -> None:
@@ -111,14 +111,14 @@ class Verbs(GroupOnDemand):
     modules = MODULES
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """A verb, with the part of the help that it stands in."""
+        """A verb, with its section of the help."""
         found: Any = super().get_command(ctx, cmd_name)
         if found is not None:
             found.rich_help_panel = _SHOWN_UNDER[cmd_name]
         return found
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The verb, and what is left of the arguments; one that is not there may be below a group."""
+        """The verb, and the remaining arguments; an unknown verb may be below a group."""
         if self.get_command(ctx, args[0]) is None and (below := [f"'{path}'" for path in _paths(self, args[0])]):
             ctx.fail(f"No such command '{args[0]}'. Did you mean {', '.join(below)}?")
         return super().resolve_command(ctx, args)

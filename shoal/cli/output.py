@@ -37,7 +37,7 @@ SENTENCE_WIDTH_MIN = 24
 class Column:
     """A column of a table, with its value in each row.
 
-    `keep` is how useful it is: None is never left out, else the column with the lowest number is removed first.
+    `keep` is its priority: None is never left out, else the column with the lowest number is removed first.
     """
 
     title: str
@@ -72,7 +72,7 @@ def assembled(*parts: tuple[str, str]) -> Text:
 
 
 def table(*columns: Column, indent: int = 0) -> None:
-    """Print a table; nothing without rows, as the caller prints a sentence then."""
+    """Print a table; without rows nothing, since the caller prints a sentence."""
     if not columns[0].values:
         return
     room = console().width - indent
@@ -148,7 +148,7 @@ def print_result(call: Invocation, fields: object, sentence: str, next_step: str
 
 
 def needs_table(call: Invocation, found: Sequence[BaseModel], none: str, next_step: str = "") -> bool:
-    """Whether a list is to be printed as a table. Else it is printed: in JSON, or that there is `none`."""
+    """Whether the caller must print a table. Otherwise the list was printed as JSON, or `none` was."""
     if found and not call.as_json:
         return True
     print_result(call, [answer_fields(each) for each in found], none, next_step)
@@ -156,7 +156,7 @@ def needs_table(call: Invocation, found: Sequence[BaseModel], none: str, next_st
 
 
 def printed_json(call: Invocation, found: BaseModel | Sequence[BaseModel]) -> bool:
-    """Whether an answer, or several, were to be printed as JSON, which is done then."""
+    """Print an answer, or several, as JSON if requested; return whether it did."""
     if call.as_json:
         print_json([answer_fields(each) for each in found] if isinstance(found, Sequence) else answer_fields(found))
     return call.as_json

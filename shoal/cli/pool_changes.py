@@ -58,7 +58,7 @@ async def set_aside(
     resource: Resource,
     reason: Annotated[str, typer.Option(help="Why, in a sentence that everybody sees.")] = "",
 ) -> None:
-    """Let nobody get a resource, whatever its check finds, until it is taken back. A task that holds it goes on."""
+    """Let nobody get a resource, whatever its check finds, until it is taken back. A task that holds it continues."""
     found = await call.ask(
         pool_changes.set_aside_resource, pool, requests.SetAsideResource.read(resource=resource, reason=reason)
     )
@@ -99,7 +99,7 @@ async def delete(
 
 
 def print_saved(saved: answers.SavedPool, *, dry_run: bool = False) -> None:
-    """Say what became of a pool of a file."""
+    """Report what changed in a pool of a file."""
     would = "would be " if dry_run else ""
     if not saved.is_new_version:
         said = f"unchanged, version {saved.version}"

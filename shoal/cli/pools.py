@@ -158,7 +158,7 @@ def _holder(resource: answers.ResourceAnswer) -> str:
 
 
 def _task(task: answers.TaskOfRunAnswer | None) -> str:
-    """`12/load`, as other verbs take it; a task of a project that the caller may not see has no name."""
+    """The task as verbs take it, such as `12/load`; a task of a hidden project has no name."""
     return f"{task.run_id}/{task.name}" if task is not None else "(hidden)"
 
 
@@ -167,7 +167,7 @@ def _since(resource: answers.ResourceAnswer) -> datetime | None:
 
 
 def _free(resource: answers.ResourceAnswer) -> str:
-    """When it is given back, by the usual time of such tasks; a stream does that only when it is stopped."""
+    """When it is returned, by the usual duration of such tasks; a stream returns it only when it is stopped."""
     if resource.taken_at is None:
         return "-"
     if resource.task is not None and resource.task.is_stream:
@@ -183,7 +183,7 @@ def _why(resource: answers.ResourceAnswer) -> str:
 
 
 def _besides(waiting: answers.WaitingTaskAnswer, pool: str) -> str:
-    """What it needs of other pools: it begins only when it gets all at once."""
+    """Its needs of other pools: it begins only when it gets all at once."""
     others = sorted((name, number) for name, number in waiting.needs.items() if name != pool)
     return ", ".join(f"{number} of {name}" for name, number in others) or "-"
 

@@ -117,7 +117,7 @@ def _written(value: object) -> str:
 def _value(name: str, written: str) -> object:
     try:
         (document,) = yaml_lines.read_documents(written.encode())
-    except (yaml_lines.BadYaml, ValueError):  # also if there is none, or several
+    except (yaml_lines.BadYaml, ValueError):  # even without a YAML document, or with several
         raise Refused(f'the value of "{name}" is not YAML; write it as in a file, such as {name}=3') from None
     return workflow_file.plain(document.content)
 

@@ -29,7 +29,7 @@ def add_to(app: typer.Typer) -> None:
 
 @dataclass(frozen=True)
 class RerunOptions:
-    """What runs again, by the names of the API."""
+    """Which tasks run again, by the names of the API."""
 
     failed: Annotated[
         bool,
@@ -46,7 +46,7 @@ class RerunOptions:
     ] = False
 
     def in_words(self) -> str:
-        """What the run does. Raises `Refused` for options that exclude each other."""
+        """The rerun in words. Raises `Refused` for options that exclude each other."""
         if self.failed and self.tasks:
             raise Refused("--failed and --task are two ways to say what runs again; keep one of them")
         if self.depend and not self.tasks:

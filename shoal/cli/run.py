@@ -43,7 +43,7 @@ async def run(
         head = await workflow_named(client, name, project)
         command = (await asked_values.start(call, client, head.code, request)).command_id
         if not waiting.wait:
-            said = f'Workflow "{head.name}" is asked for by command {command}.'
+            said = f'Workflow "{head.name}" is requested by command {command}.'
             see = f"See it: shoal show {quote(head.name)}   Why does it not run: shoal why command {command}"
             print_result(call, json_fields({"command_id": command, "workflow": head.name}), said, see)
             return

@@ -14,9 +14,9 @@ from shoal.cli.output import Column, hint, say, state, table
 
 TREE_TASKS_MAX = 200
 REST_SHOWN_S = 0.5
-"""A run whose tasks worked for less than its whole time by more than this shows both."""
+"""A run shows both its working time and its whole time if they differ by more than this."""
 LEFT_SHOWN_S = 1.0
-"""A shorter time left is not shown: an estimate is not that exact."""
+"""Shorter estimates are not shown: they are not that exact."""
 SAME_TIME_S = 5.0
 """The schedule time of a manual start is its start time, which two statements read a moment apart."""
 
@@ -28,7 +28,7 @@ _SAID = {
 
 
 def print_run(page: answers.RunPageAnswer, now: datetime, *, utc: bool, everything: bool) -> None:
-    """Print one run; superseded attempts only if `everything` is set."""
+    """Print one run; superseded attempts only with `everything`."""
     _print_head(page, now, utc=utc)
     say()
     shown = page.tasks if everything else [task for task in page.tasks if task.counts]
@@ -41,7 +41,7 @@ def print_run(page: answers.RunPageAnswer, now: datetime, *, utc: bool, everythi
 
 
 def run_time(run: answers.RunAnswer, *, utc: bool) -> str | None:
-    """The time that a run is for, in its own zone; None when that is the time of its start."""
+    """The time that a run is for, in its own zone; None if it is its start time."""
     if abs((run.schedule_time - run.started_at).total_seconds()) <= SAME_TIME_S:
         return None
     return _in_its_zone(run.schedule_time, run, utc=utc)
@@ -58,18 +58,18 @@ def _in_its_zone(moment: datetime, run: answers.RunAnswer, *, utc: bool) -> str:
 
 
 def said_failure(failed: answers.FailedBelowAnswer) -> str:
-    """The task of a child run that failed, and why."""
+    """The failed task of a child run, and why it failed."""
     because = f": {failed.reason}" if failed.reason else ""
     return f'task "{failed.task}" ({failed.task_id}) of run {failed.run_id} failed{because}'
 
 
 def said_why(run: answers.RunAnswer) -> str:
-    """Why a run is as it is, and how many dates of its backfill wait for one at rest."""
+    """Why a run is in its state, and how many dates of its backfill wait for a halted one."""
     return "; ".join(filter(None, [run.reason, said_dates_left(run) if run.dates_left and run.state.is_final else ""]))
 
 
 def said_dates_left(run: answers.RunAnswer) -> str:
-    """What becomes of the dates of a backfill that come after a run, and how they go on."""
+    """What happens to the backfill dates after a run, and how they continue."""
     if not run.state.is_final:
         return f"{counted(run.dates_left or 0, 'date')} after it"
     return f"{answer.dates_waiting(run.dates_left or 0)}; go on: {answer.going_on(run.id, run.state)}"
@@ -87,7 +87,7 @@ def _print_head(run: answers.RunPageAnswer, now: datetime, *, utc: bool) -> None
     if run.elapsed_s - run.took_s > REST_SHOWN_S:
         line.append(f" of {duration(run.elapsed_s)}", style="")
     if run.requested_state not in (None, run.state) and not run.state.is_final:
-        line.append(f"   {run.requested_state} is asked for")
+        line.append(f"   {run.requested_state} is requested")
     if run.ending_as is not None and not run.state.is_final:
         line.append(f"   it cleans up, and will end as {run.ending_as}")
     if meaning := MEANINGS.get(run.state):
@@ -175,7 +175,7 @@ def _attempt_row(label: str, task: answers.TaskAnswer) -> tuple[object, ...]:
 
 
 def _stream(task: answers.TaskAnswer) -> str:
-    """Of a stream that has not ended: whether it is ready, or when it starts again."""
+    """Whether a stream that has not ended is ready, or when it restarts."""
     if not task.is_stream or task.state.is_final:
         return ""
     if task.state is TaskState.DELAY_EXECUTION and task.due_in_s is not None:
@@ -184,12 +184,12 @@ def _stream(task: answers.TaskAnswer) -> str:
 
 
 def _looks(task: answers.TaskAnswer) -> str:
-    """Of a task that waits: what its last look saw."""
+    """What the last look of a waiting task saw."""
     return "" if task.looks is None or task.state.is_final else f"waits, looked {task.looks.count}x: {task.looks.said}"
 
 
 def _progress(task: answers.TaskAnswer) -> str:
-    """What a task that has not succeeded reported last, and the time that a running one has left."""
+    """The last progress of a task that has not succeeded, and the remaining time of a running one."""
     is_shown = task.progress is not None and task.state is not TaskState.SUCCESS
     reported = said_progress(task.progress.report) if task.progress is not None and is_shown else ""
     if task.elements is not None:
@@ -205,12 +205,12 @@ def _said_elements(elements: answers.ElementsAnswer) -> str:
 
 
 def _said_left(left_s: float | None) -> str:
-    """The time left; empty if it is unknown, or over according to the estimate."""
+    """The remaining time; empty if it is unknown, or over according to the estimate."""
     return f"~{duration(left_s)} left" if left_s is not None and left_s >= LEFT_SHOWN_S else ""
 
 
 def _tree(tasks: Sequence[answers.TaskOrder]) -> list[tuple[int, str]]:
-    """The tasks in an order in which each comes after those it waits for, indented below the last of them."""
+    """The tasks in an order in which each follows those it waits for, indented below the last of them."""
     if len(tasks) > TREE_TASKS_MAX:
         return [(0, task.name) for task in tasks]
     below: dict[str | None, list[answers.TaskOrder]] = {}

@@ -75,7 +75,7 @@ async def runs(
 
 
 def run_columns(found: Sequence[answers.RunAnswer], now: datetime, *, utc: bool) -> list[Column]:
-    """Each run, and why it is as it is."""
+    """The columns of runs, with the reason of each state."""
     times = [run_page.run_time(run, utc=utc) for run in found]
     parents = ["/".join(str(part) for part in (run.parent_id, run.parent_task) if part) or "-" for run in found]
     has_projects = len({run.project for run in found}) > 1

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from service.schedules.schedule_answers import ScheduleAnswer
 
 NONE = "none"
-"""Takes away the start or end of a schedule."""
+"""Removes the start or end of a schedule."""
 
 Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The schedule.")]
 Again = Annotated[bool, typer.Option("--again", help="Add it even if the workflow has an equal schedule.")]
@@ -87,7 +87,7 @@ def _next_of(first: ScheduleAnswer) -> str:
 
 @dataclass(frozen=True)
 class Times:
-    """When a schedule fires, by the names of the API; None: as it is, and of a new one as the API says."""
+    """When a schedule fires, by the names of the API; None: unchanged, or the API's default for a new one."""
 
     time_zone: Annotated[
         str | None, typer.Option("--zone", help="Time zone of the cron expression; else the workflow's.")
@@ -106,7 +106,7 @@ class Times:
     ] = None
 
     def check(self) -> None:
-        """Raises `Refused`, naming the option, for what is no time."""
+        """Raises `Refused`, naming the option, for an invalid time."""
         for option, text in (("--start", self.start_time), ("--end", self.end_time)):
             if text is not None and text != NONE:
                 begin_of(text, option, zone("UTC"))
@@ -114,7 +114,7 @@ class Times:
 
 @dataclass(frozen=True)
 class NewOptions(StartOptions):
-    """How the runs of a new schedule are started, and whether it is on."""
+    """How the runs of a new schedule start, and whether it is on."""
 
     params: Params = None
     off: Annotated[bool, typer.Option("--off", help="Save it OFFLINE.")] = False
@@ -123,7 +123,7 @@ class NewOptions(StartOptions):
 
 @dataclass(frozen=True)
 class Changes(StartOptions):
-    """What a schedule is to have instead; None: what it has."""
+    """The new values of a schedule; None: unchanged."""
 
     cron: Annotated[str | None, typer.Option(help="Another rule: Quartz or ordinary cron, in quotes.")] = None
     params: Params = None

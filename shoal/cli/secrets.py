@@ -1,4 +1,4 @@
-"""`shoal config add-key/rotate-keys`, `shoal project seal`: keys of stored secrets; and how a verb reads a secret."""
+"""`shoal config add-key/rotate-keys`, `shoal project seal`: keys of stored secrets; and how verbs read a secret."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def add_to_projects(group: typer.Typer) -> None:
 def read_secret(what: str) -> str:
     """Read a secret from standard input, to its end; from a terminal one line, not shown.
 
-    Without a byte order mark and one line break at its end, as editors add them. Raises `Refused`.
+    Drops a byte order mark and one final line break, which editors add. Raises `Refused`.
     """
     if sys.stdin.isatty():
         return str(typer.prompt(what, hide_input=True))
@@ -42,12 +42,12 @@ def read_secret(what: str) -> str:
 
 
 def read_url(given: str, has_secret: Callable[[str], object], instead: str) -> str:
-    """The URL of an argument; `-`: from standard input. Raises `Refused` for an argument with a secret in it.
+    """The URL of an argument; `-`: from standard input. Raises `Refused` for an argument that contains a secret.
 
     Args:
         given: the argument.
-        has_secret: whether a URL has one.
-        instead: what to do then.
+        has_secret: whether a URL contains one.
+        instead: what to do in that case.
     """
     if given == "-":
         return read_secret("URL").strip()

@@ -1,4 +1,4 @@
-"""What the verbs that run a process have in common: its secrets and its log, its stop, and its exit code."""
+"""Shared by the verbs that run a process: its secrets, log, stop and exit code."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from shoal.config.settings import Settings
 
 LEAVE_S_MAX = 20.0
-"""How long a graceful stop may take in addition to the time that running work gets."""
+"""How long a graceful stop may take, besides the time for running work."""
 
 
 def begin(call: Invocation, flags: dict[str, Any], *, has_keys: bool = True) -> Settings:
-    """The settings of a role that begins: its secrets are hidden from other processes, and it logs as they say.
+    """Load the settings of a role, hide its secrets from other processes, and set up its log.
 
     Args:
-        call: how it was called.
+        call: the call.
         flags: its own options, by the names of the settings.
         has_keys: whether it uses the keys of stored secrets.
     """
@@ -54,7 +54,7 @@ async def run(
 
 
 async def serve(role: Awaitable[None]) -> None:
-    """Wait for a role's end. Raises `typer.Exit` when it failed, with a code different from that of wrong usage."""
+    """Wait for a role's end. Raises `typer.Exit` if it failed, with a code different from that of wrong usage."""
     try:
         await role
     except Denied:

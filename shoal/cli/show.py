@@ -30,7 +30,7 @@ def add_to(app: typer.Typer) -> None:
 
 @dataclass(frozen=True)
 class Shown:
-    """What is shown of the run."""
+    """What to show of the run."""
 
     events: Annotated[bool, typer.Option("--events", help="Instead list what happened to it, in order.")] = False
     elements: Annotated[

@@ -86,7 +86,7 @@ async def revoke(
 
 
 async def _account(client: Client, user: str | None) -> int:
-    """Whose tokens are meant. Raises `NotFound`, `Refused` if the caller is no account and names none."""
+    """The account whose tokens are meant. Raises `NotFound`, `Refused` if the caller is no account and names none."""
     me = await client.ask(own_account.get_me)
     if me.account is not None and user in (None, me.name):
         return me.account

@@ -1,4 +1,4 @@
-"""`shoal top`: the cluster as it is now: masters, workers, what waits, and the last runs."""
+"""`shoal top`: the present state of the cluster: masters, workers, what waits, and the last runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from shoal.clients.client import Client
 
 EVERY_S = 1.0
 ANSWER_WITHIN_S = 3.0
-"""After which a server counts as away; it is asked again."""
+"""Seconds after which a server counts as away; it is asked again."""
 RUNS_SHOWN = 15
 QUIT = b"qQ\x04"
 
@@ -38,7 +38,7 @@ def add_to(app: typer.Typer) -> None:
 
 @dataclass(frozen=True)
 class Frame:
-    """What there was at `now`, the database's time."""
+    """The state at `now`, the database's time."""
 
     now: datetime
     slots: members.SlotsAnswer
@@ -70,7 +70,7 @@ async def top(
 
 
 async def _read(client: Client) -> Frame:
-    """What is so now. The answers follow each other, so they are not of one moment."""
+    """Read the present state. The answers follow each other, so they are not of one moment."""
     return Frame(
         now=(await client.ask(clock.read_clock)).now,
         slots=await client.ask(members.get_slots),
@@ -93,7 +93,7 @@ def _fields_of(frame: Frame) -> dict[str, Any]:
 
 
 async def _live(client: Client) -> None:
-    """Show it until the user ends it, also while the server is away."""
+    """Show the state until the user ends it, even while the server is away."""
     ended = asyncio.Event()
     frame = None
     with _keys(ended), top_view.whole_screen() as show:
@@ -118,7 +118,7 @@ async def _live(client: Client) -> None:
 
 @contextmanager
 def _keys(ended: asyncio.Event) -> Iterator[None]:
-    """Set `ended` when the user presses q; without a terminal to read from only Ctrl-C ends it."""
+    """Set `ended` when the user presses q; without a terminal to read from, only Ctrl-C ends it."""
     if not sys.stdin.isatty():
         yield
         return

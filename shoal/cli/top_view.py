@@ -25,7 +25,7 @@ RUNS_SHOWN_MIN = 3
 
 @contextmanager
 def whole_screen() -> Iterator[Callable[[top.Frame | None, str | None], None]]:
-    """Take the whole terminal; what it gives shows a picture there, and what is wrong."""
+    """Take the whole terminal; yields a function that shows a picture, and what is wrong."""
     console = Console(markup=False, highlight=False, emoji=False)
     with Live(console=console, screen=True, auto_refresh=False) as live:
 
@@ -39,12 +39,12 @@ def whole_screen() -> Iterator[Callable[[top.Frame | None, str | None], None]]:
 def drawn(
     frame: top.Frame | None, width: int, *, height: int | None = None, fault: str | None = None, is_live: bool = False
 ) -> RenderableType:
-    """The picture, as wide as the terminal; with `height` only so many runs that it fits.
+    """The picture, as wide as the terminal; with `height` only as many runs as fit.
 
     Args:
         frame: the last that was read; None if there was none yet.
         fault: why there is no newer one.
-        is_live: it changes, and says how to end that.
+        is_live: whether it changes, and says how to end that.
     """
     lines: list[RenderableType] = []
     if fault is not None:
@@ -112,7 +112,7 @@ def _runs(frame: top.Frame, runs: Sequence[answers.RunAnswer]) -> list[Column]:
 
 
 def _of_one_line(columns: Sequence[Column]) -> list[Column]:
-    """Without sentences, which take several lines where there is little room."""
+    """The columns without sentences, which take several lines where there is little room."""
     return [each for each in columns if not each.sentence]
 
 

@@ -1,4 +1,4 @@
-"""Arguments that several verbs have, and how `--param name=value` is read."""
+"""Arguments that several verbs have, and the parser of `--param name=value`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ AnyProject = Annotated[
 
 @dataclass(frozen=True)
 class StartOptions:
-    """How runs are started, by the names of the API; None: as the definition says."""
+    """How runs start, by the names of the API; None: as the definition says."""
 
     priority: Annotated[Priority | None, typer.Option(case_sensitive=False, help="Instead of the definition's.")] = None
     failure_strategy: Annotated[
@@ -62,7 +62,7 @@ class StartOptions:
 
 @dataclass(frozen=True)
 class RunOptions(StartOptions):
-    """What only a single run has beside."""
+    """Further options of a single run."""
 
     version: Annotated[int | None, typer.Option(min=1, help="Another version than the current one.")] = None
     date: Annotated[str | None, typer.Option(help="The date or time that it is for, such as 2026-01-31.")] = None
@@ -81,7 +81,7 @@ class Waiting:
     timeout: Timeout = None
 
     def limit_s(self) -> float | None:
-        """The seconds of --timeout. Raises `Refused` if it is no time span, or if nothing is waited for."""
+        """The seconds of --timeout. Raises `Refused` if it is no time span, or the verb does not wait."""
         if self.timeout is not None and not self.wait:
             raise Refused("--timeout limits --wait; give that too")
         return None if self.timeout is None else read_duration(self.timeout, "--timeout").total_seconds()
@@ -91,7 +91,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 
 
 def read_values(given: Sequence[str], option: str = "--param") -> dict[str, str]:
-    """Values by name; of a name that is given twice the last. Raises `Refused`, naming the `option`."""
+    """Values by name; the last one of a repeated name. Raises `Refused`, naming the `option`."""
     values: dict[str, str] = {}
     for each in given:
         name, equals, value = each.partition("=")

@@ -1,4 +1,4 @@
-"""Registration of functions as verbs of the command line.
+"""Registers functions as verbs of the command line.
 
 Each verb takes an `Invocation` first, made from the options that all verbs have (which database, which output format),
 and then its own options. A parameter whose type is a dataclass stands for one option for each of its fields. The help
@@ -65,7 +65,7 @@ def _shared(
 
 
 def new_group(above: typer.Typer, name: str, about: str) -> typer.Typer:
-    """A group of verbs, which does nothing without one of them."""
+    """A group of verbs, which does nothing by itself."""
     group = typer.Typer(no_args_is_help=True, help=about)
     above.add_typer(group, name=name)
     return group
@@ -85,8 +85,8 @@ def verb(
         app: the command or group that it belongs to.
         examples: whole command lines, shown first in the help.
         name: if it differs from the function's.
-        passes_on: whether unknown options are arguments, for another program.
-        local: whether it works on this machine, or on the database itself, and not through an API.
+        passes_on: whether unknown options are arguments for another program.
+        local: whether it works on this machine or on the database itself, not through an API.
         process: whether it is one of Shoal's processes, which run on this machine until they are stopped.
     """
 
@@ -110,8 +110,8 @@ def default_verb(
 
     Args:
         above: the command that it belongs to.
-        beside: the verbs -> the module that adds each when it is called: what is done without one needs none of them.
-        add: the function of these modules that does.
+        beside: verb -> the module that adds it when it is called; the group itself needs none of them.
+        add: the function of these modules that does it.
     """
 
     def register(run: Verb[P]) -> Verb[P]:
@@ -135,7 +135,7 @@ def default_verb(
 
 
 def _command(run: Verb[P], *, local: bool = False, process: bool = False) -> Callable[..., None]:
-    """What is called with all options of a verb, its own and the shared ones."""
+    """The function that is called with all options of a verb, its own and the shared ones."""
     taken = list(inspect.signature(run, eval_str=True).parameters.values())[1:]
     groups = {each.name: _options(each.annotation) for each in taken if dataclasses.is_dataclass(each.annotation)}
     own = [option for each in taken for option in groups.get(each.name, [each])]
@@ -165,7 +165,7 @@ def _declare(command: Callable[..., None], parameters: list[inspect.Parameter]) 
 
 
 def _help(run: Verb[P], examples: Sequence[str]) -> tuple[str, str]:
-    """The whole of it, and its first sentence."""
+    """The whole help of a verb, and its first sentence."""
     shown = "\n".join(f"  {example}" for example in examples)
     about = inspect.getdoc(run) or ""
     return f"\b\n{shown}\n\n{about}", about.split(".")[0] + "."
@@ -177,20 +177,20 @@ def _options(group: Any) -> list[inspect.Parameter]:
 
 
 _COLLECTED_AFTER = (10_000, 10, 50)
-"""What a master holds of its runs is no garbage, and reference counts free it. With Python's own (700, 10, 10) the
-collector took two fifths of a master's time while it started runs."""
+"""A master's objects for its runs are not garbage, and reference counts free them. With Python's own limits (700, 10,
+10) the collector took two fifths of a master's time while it started runs."""
 
 
 async def _collecting(verb: Coroutine[Any, Any, None]) -> None:
-    """Run a verb; the garbage collector, which `main` disabled, runs again when the verb waits for the first time."""
+    """Run a verb; the garbage collector, which `main` disabled, is enabled when the verb first waits."""
     asyncio.get_running_loop().call_soon(_collect_what_follows)
     await verb
 
 
 def _collect_what_follows() -> None:
-    """Enable the garbage collector for objects that are made from now on.
+    """Enable the garbage collector for objects created from now on.
 
-    What imports have made stays to the end. To walk it would take as long as a quarter of a short verb.
+    Objects of imports stay to the end. Walking them would take a quarter of a short verb's time.
     """
     gc.freeze()
     gc.set_threshold(*_COLLECTED_AFTER)

@@ -1,4 +1,4 @@
-"""`shoal workflow sync`, and `diff` of a folder: YAML files that are kept in git, and what the server has of them."""
+"""`shoal workflow sync`, and `diff` of a folder: YAML files in git compared with the server."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def add_to(group: typer.Typer) -> None:
 
 
 def is_folder(name: str) -> bool:
-    """Whether a name is that of a folder: names of workflows have no slash."""
+    """Whether a name denotes a folder: names of workflows have no slash."""
     return name in (".", "..") or ("/" in name and Path(name).is_dir())
 
 
@@ -89,7 +89,7 @@ async def _synced(
 
 
 def _files_of(folder: Path) -> list[Path]:
-    """The YAML files of a folder and of those in it, without hidden ones."""
+    """The YAML files of a folder and its subfolders, without hidden ones."""
     if not folder.is_dir():
         raise NotFound(f"there is no folder {folder}")
     found = [path for path in folder.rglob("*") if path.suffix in _SUFFIXES and path.is_file()]

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from model.parameters.declared import Declaration
 
 LINES_MAX = 12
-"""Of one task, unless all are asked for."""
+"""The limit for one task, unless all lines are requested."""
 
 
 def print_globals(spec: WorkflowSpec) -> None:
-    """Print the parameters of the workflow, each with its default and what is declared of it."""
+    """Print the parameters of the workflow, each with its default and declaration."""
     for key in spec.secrets:
         if key not in spec.params and key not in spec.declared:
             say(f"  {key}: SECRET, given by the start")

@@ -168,7 +168,7 @@ async def show(
 
 
 def _needs(resources: Mapping[str, int]) -> str:
-    """The pools of which a task needs resources."""
+    """The resources of pools that a task needs."""
     return ", ".join(f"{number} of {pool}" for pool, number in resources.items()) or "-"
 
 
@@ -190,7 +190,7 @@ def _print_saved(saved: apply_transaction.SavedWorkflow) -> None:
 
 
 def _hint_start(heads: Sequence[listing.WorkflowAnswer]) -> None:
-    """How to start the first of them that can be started, or how to let the first one be started."""
+    """Hint how to start the first startable workflow, or how to make the first one startable."""
     head = next((each for each in heads if each.release_state is ReleaseState.ONLINE), heads[0])
     named = typed(head.name, head.project, head.code)
     what = "it" if len(heads) == 1 else "one"

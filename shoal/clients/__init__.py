@@ -1,1 +1,1 @@
-"""Ways to ask Shoal: on its database, or through its API. A verb uses one without knowing which."""
+"""Clients of Shoal: on its database, or through its API. A verb uses either without knowing which."""

@@ -1,4 +1,4 @@
-"""What every way of asking can do."""
+"""What every client can do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Client(Protocol):
     def stream(
         self, operation: byte_stream.StreamOperation[P], *args: P.args, **kwargs: P.kwargs
     ) -> AsyncGenerator[bytes]:
-        """The bytes of a stream; they go on where they stood after a lost connection. Use it in `aclosing`.
+        """The bytes of a stream, continued after a lost connection. Use it in `aclosing`.
 
         Raises what the operation raises, and `Unavailable`.
         """

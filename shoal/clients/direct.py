@@ -1,4 +1,4 @@
-"""Asks on the database itself, as the user of this operating system, who may do everything there."""
+"""Runs operations on the database itself, as the operating-system user, who may do everything there."""
 
 from __future__ import annotations
 

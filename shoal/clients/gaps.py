@@ -1,4 +1,4 @@
-"""The bytes of a stream that is followed, with a line in each place where some were discarded before they were read."""
+"""The bytes of a followed stream, with a line in each place where some were discarded before they were read."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ class WithGaps:
         self._is_line_open = False
 
     def next(self, part: bytes, missed: int) -> bytes:
-        """What is to be shown of this part, before which so many bytes were missed."""
+        """The output for this part, before which `missed` bytes were discarded."""
         shown = part
         if missed:
-            # What is left of such a stream begins with a whole line.
+            # The rest of such a stream begins with a whole line.
             line = f"[{missed} bytes were discarded before they were read]\n".encode()
             shown = b"\n" * self._is_line_open + line + part
         if shown:

@@ -1,7 +1,8 @@
 """Asks through the API, with a token.
 
-Every request that changes something has an idempotency key, so it is sent again when its answer was lost. On those with
-a secret a key has no effect: of these a lost answer is reported, since a repetition could do the change a second time.
+Every request that changes something has an idempotency key, so it is sent again when its answer was lost. A key has no
+effect on requests with a secret: for these a lost answer is reported, since a repetition could make the change a second
+time.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ PAUSE_S_MAX = 1.0
 
 
 class _Away(Unavailable):
-    """There is no answer. The server may have done what was asked, unless the request was `never_sent`."""
+    """There is no answer. The server may have processed the request, unless it was `never_sent`."""
 
     def __init__(self, sentence: str, *, never_sent: bool = False) -> None:
         super().__init__(sentence)
@@ -54,8 +55,8 @@ class RemoteClient:
 
     Args:
         url: of the server, such as https://shoal.example.org.
-        token: of the user; None: the requests are sent without.
-        retry_within_s: how long a server that does not answer is asked again, counted from the first lost answer.
+        token: of the user; None: requests are sent without.
+        retry_within_s: how long a silent server is retried, counted from the first lost answer.
     """
 
     def __init__(self, url: str, token: str | None, *, retry_within_s: float = RETRY_WITHIN_S) -> None:
@@ -84,7 +85,7 @@ class RemoteClient:
         await self._http.aclose()
 
     async def log_in(self, given: Mapping[str, str]) -> None:
-        """Ask with a session from now on, until `log_out`. Raises `Unauthenticated`, `TooMany`."""
+        """Use a session from now on, until `log_out`. Raises `Unauthenticated`, `TooMany`."""
         self._check_secrecy()
         session = json.loads(await self._sent(self._http.build_request("POST", f"{BASE}/sessions", json=dict(given))))
         self._http.headers["X-CSRF-Token"] = session["csrf"]
@@ -112,7 +113,7 @@ class RemoteClient:
             raise await self._of_releases(str(error)) from None
 
     async def _of_releases(self, sentence: str) -> Refused:
-        """What another release of the server would not say, with the versions of both sides."""
+        """Add the versions of both sides to an error that another release of the server causes."""
         content = await self._sent(self._http.build_request("GET", f"{BASE}/version"))
         theirs, own = json.loads(content)["version"], shoal_version()
         cure = "" if theirs == own else f"; the server is of version {theirs}, and this shoal of {own}: use one of that"
@@ -149,7 +150,7 @@ class RemoteClient:
                     await response.aclose()
             except Unavailable as error:
                 if not (has_begun or isinstance(error, _Away)):
-                    raise  # it answers that it cannot be read, such as of a worker that is gone
+                    raise  # its answer says that it cannot be read, for example because a worker is gone
                 away_since_s = away_since_s or time.monotonic()
                 if time.monotonic() + PAUSE_S_MAX > away_since_s + self._retry_within_s:
                     raise
@@ -169,7 +170,7 @@ class RemoteClient:
         )
 
     async def _answer(self, request: httpx.Request, operation: Operation[Any, Any]) -> bytes:
-        """The body of the answer, asked for again while the server does not answer.
+        """The body of the answer; retried while the server does not answer.
 
         Raises `Unknown` if the answer to a change was lost that must not be sent again.
         """
@@ -196,7 +197,7 @@ class RemoteClient:
         )
 
     async def _sent(self, request: httpx.Request) -> bytes:
-        """The body of the answer. Raises the error that a problem stands for."""
+        """The body of the answer. Raises the error in a problem document."""
         response = await self._opened(request)
         try:
             return await response.aread()
@@ -206,7 +207,7 @@ class RemoteClient:
             await response.aclose()
 
     async def _opened(self, request: httpx.Request) -> httpx.Response:
-        """An answer whose body is to be read, and which is to be closed. Raises the error that a problem stands for."""
+        """An open answer, to be read and closed. Raises the error in a problem document."""
         try:
             response = await self._http.send(request, stream=True)
             if response.is_success:
@@ -234,7 +235,7 @@ class RemoteClient:
 
 
 def _is_distrust(error: BaseException | None) -> bool:
-    """Whether it comes of a certificate that no CA of this machine vouches for."""
+    """Whether the cause is a certificate that no CA of this machine signed."""
     while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
         error = error.__cause__ or error.__context__
     return error is not None

@@ -1,4 +1,4 @@
-"""Waiting for the result of a command, until its run has ended."""
+"""Waits for the result of a command, until its run has ended."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ async def follow_command(
     polled: Callable[[Sequence[answers.TaskAnswer]], None] = lambda _tasks: None,
     away: Callable[[Unavailable], None] = lambda _error: None,
 ) -> RunEnd:
-    """Wait until the run that a command asks for has ended. Waits for a server that is away.
+    """Wait until the run that a command requests has ended, even while the server is away.
 
     Args:
         client: see `poll`.
         command: one that starts a run, or changes one.
         started: called once, when a master took it.
-        polled: called with the attempts of its tasks, each time that they were read.
+        polled: called with the attempts of its tasks, each time they were read.
         away: called when the server does not answer; once, until it answers again.
     Raises:
         Refused: the command became an error command; the sentence is its reason.
-        Denied: the server no longer lets us.
+        Denied: the server refuses us by now.
     """
     fate: answers.CommandAnswer | None = None
 
@@ -77,9 +77,9 @@ async def follow_command(
 
 
 async def poll(read: Callable[[], Awaitable[T | None]], away: Callable[[Unavailable], None]) -> T:
-    """Ask ten times a second at first, once a second later, until `read` has an answer.
+    """Poll ten times a second at first, once a second later, until `read` has an answer.
 
-    A server that is away is reported to `away`, once until it answers again, and asked again.
+    An unavailable server is reported to `away`, once until it answers again, and retried.
     """
     pause_s, is_away = LOOK_EVERY_S, False
     while True:

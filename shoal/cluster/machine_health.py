@@ -1,4 +1,4 @@
-"""Checks of this machine: its disks, and how it ends processes. Of other machines it says what their nodes publish."""
+"""Checks this machine, its disks and how it ends processes; for other machines, reports what their nodes publish."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def machine_results(settings: Settings, nodes: Sequence[NodeRow]) -> list[Result
 
 
 def disk_result(folders: Collection[Path], limits: Sequence[Limit], nodes: Sequence[NodeRow]) -> Result:
-    """Whether the disks have room: of each of `folders` that is here by `limits`, and what nodes publish of theirs."""
+    """Whether the disks have room: those of local `folders` by `limits`, others as their nodes publish."""
     details, faults = [], []
     for folder in sorted(folders):
         values = Meter(_DISK, folder).measure()
@@ -66,7 +66,7 @@ def process_faults() -> list[str]:
 
 
 def process_result(has_worker: bool, faults: Sequence[str]) -> Result:
-    """How processes are ended here; it matters only if a worker runs here. Other machines cannot be checked."""
+    """How processes are ended here; relevant only if a worker runs here. Other machines cannot be checked."""
     condition = "this machine can end all processes of a task"
     if faults:
         bad = Verdict.FAILED if has_worker else Verdict.NOTE

@@ -1,4 +1,4 @@
-"""Recording the cluster's registry: at first, or when a person moves the cluster to another."""
+"""Records the cluster's registry: at first, or when a person moves the cluster to another."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def _opened(url: str, settings: Settings) -> AsyncIterator[Registry]:
 
 
 def may_live(node: NodeRow, settings: Settings) -> bool:
-    """Whether a node that its row calls alive may be: its process is not known to be gone, and it beat recently."""
+    """Whether a node that its row calls alive may be so: its process is not provably gone, and it beat recently."""
     if is_gone(node.process):
         return False
     silence = node.silence or node.kind.silence(settings.timing)

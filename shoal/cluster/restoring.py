@@ -1,4 +1,4 @@
-"""Going on from an earlier state of the database: after a restore, or a promotion that lost commits."""
+"""Continues from an earlier state of the database: after a restore, or a promotion that lost commits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SET_ASIDE = "set aside by shoal db restored: it waited in a state of the databa
 
 @dataclass(frozen=True)
 class Restored:
-    """What nodes had found, which runs go on or were halted, and how many waiting commands were set aside."""
+    """What nodes had found, which runs continue or were halted, and how many waiting commands were set aside."""
 
     notices: Sequence[Notice]
     runs: Sequence[Unfinished]
@@ -30,14 +30,14 @@ class Restored:
 
 
 async def restored(database: Database, settings: Settings, halt: WorkflowState | None) -> Restored:
-    """Let nodes join again, with ids that were never given.
+    """Let nodes join again, with ids that were never assigned before.
 
     Args:
-        halt: READY_PAUSE or READY_STOP: what to ask of every unfinished run; the commands that wait are set aside then.
-            None: all goes on.
+        halt: READY_PAUSE or READY_STOP: requested of every unfinished run; waiting commands are set aside. None:
+            everything continues.
 
     Raises:
-        Refused: a node works with this state of the database, which it would not if the database had gone back.
+        Refused: a node works with this state of the database, so it has not gone back.
     """
     async with database.writing() as connection:
         notices = await went_back.notices(connection)

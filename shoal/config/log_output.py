@@ -16,7 +16,7 @@ _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class LogOutput:
-    """Lines on standard error. What cannot be written is counted, and said with the next line that can."""
+    """Lines on standard error. Lost lines are counted, and reported with the next line that can be written."""
 
     def __init__(self) -> None:
         self._fd = 2
@@ -31,7 +31,7 @@ class LogOutput:
         return len(text)
 
     def flush(self) -> None:
-        """Nothing is buffered but a line that has not ended."""
+        """Do nothing: only an unfinished line is buffered."""
 
     def isatty(self) -> bool:
         """Whether a person sees it."""
@@ -52,8 +52,8 @@ class LogOutput:
 
 
 class RotatingOutput(LogOutput):
-    """Lines in a file. One that would get larger than `bytes_max` is renamed to NAME.1, that one to NAME.2 and so on;
-    of all these `files_max` stay. If they cannot be renamed, lines are dropped.
+    """Lines in a file. One that would exceed `bytes_max` is renamed to NAME.1, that one to NAME.2 and so on;
+    `files_max` of them stay. If they cannot be renamed, lines are dropped.
 
     Raises:
         InvalidSettings: the file cannot be opened.
@@ -98,7 +98,7 @@ class RotatingOutput(LogOutput):
         self._fd, self._size = fd, os.fstat(fd).st_size
 
     def _is_still_there(self) -> bool:
-        """Whether the path is this file: a person or another process may have renamed it."""
+        """Whether the path still is this file: a person or another process may have renamed it."""
         with suppress(FileNotFoundError):
             return os.path.samestat(os.fstat(self._fd), self._path.lstat())
         return False

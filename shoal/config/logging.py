@@ -12,7 +12,7 @@ from shoal.config.settings import Settings
 
 
 def configure_role_logging(settings: Settings) -> None:
-    """Set up the log of a role, as it is set. Raises `Refused` if its file cannot be opened."""
+    """Set up the log of a role by its settings. Raises `Refused` if its file cannot be opened."""
     if settings.log_file is None:
         configure_logging(settings.log_format)
         return

@@ -1,4 +1,4 @@
-"""The tokens of this user for servers, made by `shoal login`: a file in its config folder that nobody else can read."""
+"""This user's tokens for servers, stored by `shoal login` in a config file that nobody else can read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILE_NAME = "logins.json"
 
 
 def logins_file() -> Path:
-    """Where they are stored."""
+    """The path of that file."""
     given = Path(os.environ.get("XDG_CONFIG_HOME", ""))
     return (given if given.is_absolute() else Path.home() / ".config") / "shoal" / FILE_NAME
 
@@ -59,6 +59,6 @@ def _read(file: Path) -> Mapping[str, str]:
 
 
 def _origin(server: str) -> str:
-    """A server under one name, however its address is written."""
+    """The canonical address of a server, however it is written."""
     parts = urlsplit(server)
     return f"{parts.scheme.lower()}://{parts.netloc.lower()}{parts.path.rstrip('/')}"

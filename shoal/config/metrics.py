@@ -1,4 +1,4 @@
-"""The metrics of a role's process, as its settings say."""
+"""The metrics of a role's process, by its settings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PARTS: Mapping[str, Sequence[Part]] = {
     "alert": (alert.PART, database.PART),
     "api": (api.PART, database.PART, cluster_collector.PART),
 }
-"""What each role shows."""
+"""The parts that each role shows."""
 
 
 @contextmanager

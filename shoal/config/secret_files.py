@@ -1,6 +1,6 @@
 """Secrets from files: the variable SHOAL_NAME_FILE names the file that has the value of SHOAL_NAME.
 
-For every setting that is a secret; a supervisor then passes paths, and no secret is in an environment.
+For every secret setting; a supervisor then passes paths, and no secret is in an environment.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SUFFIX = "_FILE"
 
 
 def secret_names(settings: type[BaseModel], prefix: str = PREFIX) -> Iterator[str]:
-    """The variables of the secrets among these settings that have no setting for their file."""
+    """The variables of those secret settings that have no setting for their file."""
     for name, field in settings.model_fields.items():
         kind, variable = field.annotation, f"{prefix}{name.upper()}"
         if isinstance(kind, type) and issubclass(kind, BaseModel):
@@ -29,7 +29,7 @@ def secret_names(settings: type[BaseModel], prefix: str = PREFIX) -> Iterator[st
 
 
 def with_secrets(settings: type[BaseModel], variables: Mapping[str, Any]) -> dict[str, Any]:
-    """These variables, whose names are in lower case, with what the files have in place of the files' names.
+    """Replace the file variables, whose names are in lower case, by the files' contents.
 
     Raises `InvalidSettings`: a file cannot be used, or a secret is given in two ways.
     """

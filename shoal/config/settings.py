@@ -44,7 +44,7 @@ from worker.settings import WorkerSettings
 
 DEFAULT_FILE = "shoal.toml"
 NEAR = 0.7
-"""How alike a name must be to one that is suggested."""
+"""The least similarity of a suggested name."""
 _OTHER_FILE = "fix that, or name another by --config or SHOAL_CONFIG"
 
 
@@ -127,7 +127,7 @@ class Settings(BaseSettings):
         return tuple(sources)
 
     def database(self) -> str:
-        """The database's URL, with the password or where it is. Raises `InvalidSettings` if it cannot be used."""
+        """The database's URL, with the password or its place. Raises `InvalidSettings` if it is unusable."""
         if self.database_url is None:
             why = unreadable_whereabouts(self.data_folder)
             said = "no database is named; give --database-url or SHOAL_DATABASE_URL, or use `shoal up`"
@@ -202,7 +202,7 @@ def load_settings(flags: dict[str, Any] | None = None) -> Settings:
 
 
 def _config_file() -> Path | None:
-    """The settings file that is named or lies here. Raises `InvalidSettings` if it is no file that can be there."""
+    """The settings file that is named, or lies in the current folder. Raises `InvalidSettings` if it is unreadable."""
     named = os.environ.get("SHOAL_CONFIG")
     path = Path(named or DEFAULT_FILE)
     try:
@@ -221,7 +221,7 @@ def _config_file() -> Path | None:
 
 
 def _url_of(secret: SecretStr) -> str:
-    """A URL; that of a database with the file that it is from, which each connection reads."""
+    """A secret URL; one read from a file keeps that file's path, which each connection reads again."""
     url = secret.get_secret_value()
     if isinstance(secret, FileSecret) and url.startswith("postgres"):
         return address.with_argument(url, address.URL_FILE, str(secret.path))
@@ -229,7 +229,7 @@ def _url_of(secret: SecretStr) -> str:
 
 
 def _meant(name: str) -> str | None:
-    """The setting that an unknown name may mean: a like one of its group, one with this word, or one elsewhere."""
+    """The setting that an unknown name may mean: a similar one of its group, one with this word, or one elsewhere."""
     known = list(_names_of(Settings))
     group, _, word = name.rpartition(".")
     beside = {last: each for each in known for of, _, last in [each.rpartition(".")] if of == group}

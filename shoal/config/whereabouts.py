@@ -58,7 +58,7 @@ def read_whereabouts(folder: Path) -> Whereabouts | None:
 
 
 def unreadable_whereabouts(folder: Path) -> str | None:
-    """Why a `shoal up` that may be running in `folder` cannot be asked; None when there is nothing in the way."""
+    """Why a `shoal up` that may run in `folder` cannot be asked; None if nothing prevents it."""
     try:
         owner = (folder / FILE_NAME).lstat().st_uid
     except PermissionError:

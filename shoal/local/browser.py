@@ -9,7 +9,7 @@ from contextlib import suppress
 
 
 def open_page(url: str) -> bool:
-    """Open it; whether there is a browser with a screen. One for terminals is not taken: it would hide our output."""
+    """Open the URL; return whether there is a graphical browser. A terminal browser would hide our output."""
     if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         return False
     with suppress(webbrowser.Error):

@@ -36,7 +36,7 @@ def socket_in(folder: Path) -> Path | None:
 
 
 class DrillClient:
-    """Asks a `shoal up` at this address."""
+    """A client of the `shoal up` at this address."""
 
     def __init__(self, socket: Path) -> None:
         self._socket = socket
@@ -66,7 +66,7 @@ class DrillClient:
 
 
 class DrillServer:
-    """Kills masters of `cluster` when asked. `killed` has those whose end was ordered, until somebody removes them."""
+    """Kills masters of `cluster` on request. `killed` has those whose end was ordered, until somebody removes them."""
 
     def __init__(self, cluster: LocalCluster) -> None:
         self.killed: set[str] = set()

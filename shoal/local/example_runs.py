@@ -1,4 +1,4 @@
-"""Example workflows for `shoal up`: all files of a folder are saved, and what is new in it runs once."""
+"""Example workflows for `shoal up`: all files of a folder are saved, and the new ones run once."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from shoal.clients.waiting import follow_command
 from shoal.workflow_files import read_definition_files, read_texts
 
 NEEDS_A_DATA_SOURCE = {"SQL", "PROCEDURE"}
-"""Task types of which an example can only run where its data source was made before."""
+"""Task types whose examples need a data source that must exist before."""
 WITHIN_S = 60.0
 
 
 async def run_all(client: Client, folder: Path) -> str:
-    """Save and run them; what became of them, as a sentence.
+    """Save and run them; returns the result as a sentence.
 
     Raises:
         NotFound: the folder has no YAML file.

@@ -31,18 +31,18 @@ from shoal.secrecy import without_keys
 
 LOOK_EVERY_S = 0.05
 LAST_LINES = 20
-"""So many lines of its log are searched for what a child said last."""
+"""How many lines of a child's log are searched for its last message."""
 _NOT_FOR_PEOPLE = {"event", "timestamp", "level", "exception", "master", "worker", "name", "epoch"}
 
 
 NoNode = Literal["API", "ALERT"]
-"""What has no row in the database: nobody waits for it to join."""
+"""A process without a row in the database: nobody waits for it to join."""
 API: Literal["API"] = "API"
 ALERT: Literal["ALERT"] = "ALERT"
 SERVES = "the API serves at"
-"""What an API says once it listens."""
+"""The log text of an API once it listens."""
 SENDS = "sends_alerts"
-"""What a sender of alerts says once it works."""
+"""The log event of a sender once it works."""
 _SAYS: Mapping[NodeKind | NoNode, str] = {API: SERVES, ALERT: SENDS}
 _LETTERS: Mapping[NodeKind | NoNode, str] = {ALERT: "s"}
 
@@ -57,7 +57,7 @@ class Child:
     log: Path
     process: asyncio.subprocess.Process
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Further environment, of this one alone."""
+    """Additional environment variables of this child."""
     said_before: int = 0
     """The bytes of its log that earlier processes wrote."""
 
@@ -173,10 +173,10 @@ class LocalCluster:
         raise Unavailable(f"{child.name} {what}: {child.last_words()} (log: {child.log})")
 
     async def answers(self, child: Child, within_s: float = 60) -> None:
-        """Wait until an API or a sender says that it works. Raises `Unavailable` as `joined`.
+        """Wait until an API or a sender reports that it works. Raises `Unavailable` as `joined`.
 
-        An API's port is not asked, which another process may have; nor its sockets, which only root sees of a process
-        that hides its memory.
+        An API's port is not queried, since another process may have it; nor its sockets, which only root sees of a
+        process that hides its memory.
         """
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s):
@@ -250,7 +250,7 @@ def _size(log: Path) -> int:
 
 
 def _for_people(line: str) -> str:
-    """A line of a log: the event and its fields, if it is JSON; without its time and its traceback."""
+    """Format a log line for people: the event and its fields if it is JSON, without its time and traceback."""
     try:
         fields = json.loads(line)
     except ValueError:

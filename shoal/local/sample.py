@@ -1,6 +1,6 @@
 """The sample workflow: saved and run once in a new database, so that there is something to see.
 
-`shoal workflow delete hello` removes it, and it does not come back.
+`shoal workflow delete hello` removes it permanently.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WITHIN_S = 20.0
 
 
 async def run_once(database: Database, client: Client) -> RunEnd | None:
-    """Save and run the sample in a database that nobody has used; how it ended, None if it did not run or end in time.
+    """Save and run the sample in an unused database; returns its end, None if it did not run or end in time.
 
     `client` asks the same database.
     """

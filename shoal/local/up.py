@@ -46,8 +46,8 @@ WORKER_DRAIN_S = 3.0
 STOP_MARGIN_S = 20.0
 
 AFTER_DRILL_S = 12.0
-"""A master that was killed as a drill is restarted after this pause: longer than others need to fence it and to take
-its runs over, so that this can be watched."""
+"""The pause before a master killed by a drill is restarted: longer than others need to fence it and take over its runs,
+so that people can watch."""
 
 AS_ROOT = (
     "you are root, and so is each task without a tenant: it can read the keys and the database of this cluster. "
@@ -62,7 +62,7 @@ class Up:
 
     Args:
         settings: its folder and timing; masters and workers read the same from environment and file.
-        options: what is started.
+        options: what to start.
         say: called with a line for each event that is useful to the user.
 
     Raises `Refused` when settings contain another database or registry, which would be ignored.
@@ -158,7 +158,7 @@ class Up:
             self._line("first login", f"{self._settings.api.url(self._port)}{login}   (once, within 5 minutes)")
 
     async def _joined(self, cluster: LocalCluster, child: Child) -> str:
-        """What a child is, once it has started. Raises `Unavailable`."""
+        """Describe a child once it has started. Raises `Unavailable`."""
         if child.kind not in (API, ALERT):
             return _described(await cluster.joined(child))
         await cluster.answers(child)
@@ -231,7 +231,7 @@ def _since(began_s: float) -> str:
 
 
 def _free_port(host: str, usual: int, wanted: int | None) -> int:
-    """A port that nobody has: the wanted one, else the usual one, else any. Raises `Refused`: the wanted is taken."""
+    """A free port: the wanted one, else the usual one, else any. Raises `Refused` if the wanted one is taken."""
     for port in (usual, 0) if wanted is None else (wanted,):
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as holder, suppress(OSError):
             holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,4 @@
-"""What `shoal up` is asked for, as options of the verb."""
+"""The options of `shoal up`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 
 @dataclass(frozen=True)
 class UpOptions:
-    """What is started, and where its data is."""
+    """What to start, and where its data is."""
 
     masters: Annotated[int, typer.Option(min=1, max=64, help="How many masters.")] = 2
     workers: Annotated[int, typer.Option(min=0, max=64, help="How many workers.")] = 1

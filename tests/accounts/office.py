@@ -1,4 +1,4 @@
-"""What a test of accounts wants to be there, each in one sentence."""
+"""The scene of tests about accounts, each part in one sentence."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Office:
 
     @classmethod
     def of(cls, database: Database, passwords: Passwords) -> Office:
-        """Of a database, with cheap passwords."""
+        """Create the office of a database, with cheap passwords."""
         backend = backend_of(database, load_settings({"database_url": database.url}))
         backend.passwords.close()
         return cls(replace(backend, passwords=passwords))

@@ -29,7 +29,7 @@ QUICK = AlertSettings(
 
 
 class Desk:
-    """Who asks for alerts, and reads what became of them, by plain SQL."""
+    """Requests alerts, and reads their results by plain SQL."""
 
     def __init__(self, database: Database, vault: Vault) -> None:
         self.database, self.vault = database, vault

@@ -23,8 +23,8 @@ HANG_S = 600.0
 
 
 class MailServer:
-    """An SMTP server. `refuses` answers 451 to each mail, `wants` to each without these words; `hangs` answers nothing
-    any more once a mail is there."""
+    """An SMTP server. `refuses` answers 451 to each mail, `wants` to each without these words; `hangs` stops answering
+    once a mail is there."""
 
     def __init__(self) -> None:
         self.port = free_port()

@@ -37,7 +37,7 @@ SENDERS = 2
 
 @dataclass
 class Result:
-    """What one channel got: the numbers of alerts, in the order in which they came."""
+    """The numbers of the alerts that one channel got, in order of arrival."""
 
     got: list[int]
 
@@ -64,7 +64,7 @@ class Site:
 
 
 def _numbers(text: str) -> list[int]:
-    """In a message about one the number stands in its first line, in one about many in each line after the second."""
+    """The numbers in a message: in the first line about a single alert, in each line after the second about several."""
     lines = text.splitlines()
     named = lines[2:] if "alerts waited" in lines[0] else lines[:1]
     return [int(found[1]) for line in named if (found := SUBJECT.search(line))]

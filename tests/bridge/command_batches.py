@@ -30,7 +30,7 @@ from tests.bridge.program import Program
 C, W = CommandType, WorkflowState
 SERIAL = {3: ExecutionType.SERIAL_WAIT, 4: ExecutionType.SERIAL_PRIORITY}
 KEYED = 3
-"""Of the serial ones: has a line for each value of the parameter `key`."""
+"""The serial workflow with a line for each value of the parameter `key`."""
 AN_HOUR = timedelta(hours=1)
 
 

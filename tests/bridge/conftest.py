@@ -21,14 +21,14 @@ _PATIENT = {
     "lock_timeout": "20s",
     "idle_in_transaction_session_timeout": "60s",
 }
-"""Nobody cuts its power, so no commit waits for the disk; and who holds a lock is never slow, the machine may be."""
+"""No power is cut, so no commit waits for the disk; and only the machine may be slow, never the holder of a lock."""
 _OVERDUE = timedelta(minutes=30)
-"""Nothing waits for so long unless a program lets hours pass, however slow the machine is."""
+"""Nothing waits this long unless a program lets hours pass, however slow the machine is."""
 
 
 @pytest_asyncio.fixture
 async def database(database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Database]:
-    """With nothing in it, as a node sees it but for the time-outs."""
+    """An empty database, as a node sees it except for the time-outs."""
     monkeypatch.setattr(session_settings, "SESSION_SETTINGS", {**session_settings.SESSION_SETTINGS, **_PATIENT})
     for module in (stream_claims, streams, model_claims, model_streams):
         monkeypatch.setattr(module, "OVERDUE", _OVERDUE)

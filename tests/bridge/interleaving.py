@@ -52,12 +52,12 @@ class _Call:
 
 
 def call(function: Callable[..., Awaitable[Any]], *args: Any, model: Callable[..., Any] | None = None) -> _Call:
-    """In a script: have this done, wait for the answer."""
+    """A step of a script: call this, and wait for the answer."""
     return _Call(Request(function, args, model))
 
 
 def commit() -> _Call:
-    """In a script: commit, and go on in another transaction. At its end a script commits without saying so."""
+    """A step of a script: commit, and continue in another transaction. A script commits at its end by itself."""
     return _Call(Request(None))
 
 
@@ -65,7 +65,7 @@ Script = Callable[[], Coroutine[Any, Any, None]]
 
 
 class Session(Protocol):
-    """Of one of the two, in one store. What is asked answers, raises, or is blocked and asked once more."""
+    """One side in one store. A call answers, raises, or is blocked and repeated."""
 
     async def perform(self, request: Request) -> Any: ...
     async def again(self) -> Any: ...
@@ -141,7 +141,7 @@ class Deadlock(Exception):
 
 
 async def play(order: Sequence[int], sides: Sequence[Side], *, may_deadlock: bool = False) -> list[str]:
-    """What happened, a line a step. Raises `Deadlock`, unless the server is to end it."""
+    """Play the steps and return what happened, a line a step. Raises `Deadlock` unless the server should end it."""
     told: list[str] = []
     try:
         for turn in _turns(order, sides):
@@ -164,14 +164,14 @@ async def play(order: Sequence[int], sides: Sequence[Side], *, may_deadlock: boo
 
 
 def _turns(order: Sequence[int], sides: Sequence[Side]) -> Iterator[int]:
-    """As ordered; then whoever is left over."""
+    """The turns as ordered, then the remaining ones."""
     yield from order
     while not all(side.is_over for side in sides):
         yield from range(len(sides))
 
 
 def orders(first: int, second: int) -> Iterator[tuple[int, ...]]:
-    """All in which so many steps of the one and of the other can follow each other."""
+    """All interleavings of this many steps of the two sides."""
     for places in combinations(range(first + second), first):
         yield tuple(0 if place in places else 1 for place in range(first + second))
 
@@ -180,7 +180,7 @@ def orders(first: int, second: int) -> Iterator[tuple[int, ...]]:
 
 
 class RealSession:
-    """On the server. Whether it waits for a lock is asked of the server itself."""
+    """A session on the server, which tells whether it waits for a lock."""
 
     def __init__(self, database: Database, watching: AsyncConnection) -> None:
         self._database = database
@@ -232,7 +232,7 @@ class RealSession:
 
 
 class _RollBack(Exception):
-    """What ends a transaction that is not committed."""
+    """Ends a transaction without a commit."""
 
 
 class ModelSession:

@@ -150,7 +150,7 @@ async def _below(p: Program, _me: Me, id_: WorkflowInstanceId, _: Values) -> Non
 
 
 async def _halt(p: Program, me: Me, id_: WorkflowInstanceId, run: Values) -> None:
-    """As somebody asked, or since it is given up."""
+    """Halt a run on request, or because it is given up."""
     is_pause = p.chance(0.4)
     entered = {id_: W.READY_PAUSE if is_pause else W.READY_STOP}
     if run.state is not W.READY_STOP or p.chance(0.1):
@@ -184,7 +184,7 @@ def _end(p: Program, task: Values) -> tuple[WorkflowInstanceId, AttemptEnd]:
 
 
 async def _finish(p: Program, me: Me, id_: WorkflowInstanceId, run: Values) -> None:
-    """What is still open of it is given up, as a master does that gives up a run."""
+    """End the open tasks of a run that is given up, as a master does."""
     await p.call(task_instances.halt, {id_: (T.KILL, "it was given up")}, {id_}, me.epoch)
     await p.call(task_instances.ask_kill, [id_], me.epoch)
     fitting = {W.READY_PAUSE: (W.PAUSE, W.PAUSE, W.SUCCESS), W.READY_STOP: (W.STOP, W.FAILURE)}
@@ -200,7 +200,7 @@ async def _finish(p: Program, me: Me, id_: WorkflowInstanceId, run: Values) -> N
 
 
 async def _close(p: Program, me: Me, id_: WorkflowInstanceId, run: Values) -> None:
-    """What was asked of it until then is over. Or nearly: it may clean up already."""
+    """Begin the cleanup, which ends earlier requests; the run may already be cleaning up."""
     if run.ending_as is not None and p.chance(0.9):
         return
     state = p.random.choice((W.SUCCESS, W.FAILURE, W.STOP))
@@ -256,7 +256,7 @@ _SPANS = ((_AGES_AGO, _SOON), (_AGES_AGO, datetime(2020, 1, 1, tzinfo=UTC)))
 
 
 async def clean_up(p: Program) -> None:
-    """What is due, what dead nodes left, what was forgotten."""
+    """Handle what is due, what dead nodes left, and what was forgotten."""
     await p.call(gone_nodes.work_left)
     if p.chance(0.5):
         await p.call(serial_line.call_missed)
@@ -288,7 +288,7 @@ async def clean_up(p: Program) -> None:
 
 
 async def look(p: Program) -> None:
-    """What reads only."""
+    """Make the calls that only read."""
     me = p.node(NodeKind.MASTER)
     slot = p.random.choice((None, Slot(0, 1), Slot(1, 2)))
     marks = p.random.choice((None, FROM_FIRST, Marks(event=p.random.randint(1, 20))))
@@ -305,7 +305,7 @@ async def look(p: Program) -> None:
 
 
 async def tell_people(p: Program) -> None:
-    """What only they read: it changes nothing that anybody decides by."""
+    """Write what only people read: it changes no decision."""
     me = await p.licensed(NodeKind.MASTER, p.drivers())
     if owned := p.owned(me):
         await p.call(alerts.run_takes_too_long, p.one(owned)[0], 60.0, me.epoch)

@@ -1,4 +1,4 @@
-"""What people ask for, and how lives begin and end: commands, schedules, nodes."""
+"""What people request, and how lives begin and end: commands, schedules, nodes."""
 
 from __future__ import annotations
 
@@ -81,13 +81,13 @@ async def ask(p: Program) -> None:
 
 
 def _fitting(p: Program, id_: WorkflowInstanceId) -> list[CommandType]:
-    """What makes sense for a run as it is now."""
+    """The commands that make sense for a run in its present state."""
     run = p.stores.tx.get(p.server.instances, id_)
     return [type_ for type_ in _MOVES if run is not None and run.state in COMMAND_MOVES[type_]] or [C.STOP]
 
 
 async def save_max_active(p: Program) -> None:
-    """Of a workflow more or fewer runs may go on at once."""
+    """Change how many runs of a workflow may be live at once."""
     code, max_active = WorkflowCode(p.random.choice(CODES)), p.random.choice((1, 2, 2, 3))
     model = model_definitions.save_max_active
     await p.stores.both("another max_active", _save_max_active, model, code, max_active)
@@ -150,7 +150,7 @@ def _record_in_model(tx: Transaction, version: int, may_run: bool) -> None:
 
 
 class _OpenTransaction:
-    """What `fencing.fence` asks of a database, within the transaction that is open."""
+    """The database of `fencing.fence`, within the open transaction."""
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection

@@ -45,7 +45,6 @@ async def make(connection: AsyncConnection) -> None:
 
 
 def make_in_model(tx: Transaction) -> None:
-    """The same."""
     for pool in POOLS:
         tx.insert(tx.server.pools, pool, Values(name=pool))
     for pool, name in _RESOURCES:
@@ -91,7 +90,7 @@ def _busy(p: Program) -> set[int]:
 
 
 async def end(p: Program) -> None:
-    """Of what has resources, and all the rest."""
+    """End attempts with and without resources."""
     await workers.report(p, _busy(p))
 
 
@@ -112,7 +111,7 @@ async def compare(p: Program) -> None:
 
 
 async def look(p: Program) -> None:
-    """What a master sees of it."""
+    """Make the calls with which a master reads pools."""
     await p.call(streams.living)
     await p.call(streams.first_in_line)
 

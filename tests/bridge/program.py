@@ -27,10 +27,10 @@ TRIGGERS: dict[int, list[dict[str, Any]]] = {
     2: [{"workflow": "w1"}, {"dataset": "d"}, {"datasets": ["f", "e"]}],
     4: [{"workflow": "w1", "states": ["FAILURE", "STOP"]}, {"workflow": "w3"}, {"dataset": "d"}, {"dataset": "e"}],
 }
-"""Those of workflows, as definitions say them."""
+"""The triggers of workflows, as in definitions."""
 ADDRESS = "10.0.0.1:5678"
 NAMES = ("one", "two", ADDRESS)
-"""Of nodes: who has none is called by its address."""
+"""The names of nodes; one without a name is called by its address."""
 
 
 class Program:
@@ -93,7 +93,7 @@ class Program:
         return sorted(found, key=lambda one: one[0].id)
 
     def node(self, kind: NodeKind, busy: Collection[int] = ()) -> Me:
-        """One that lives, mostly; one of `busy`, if there is any."""
+        """A node, usually a living one; preferably one of `busy`."""
         living = (NodeState.ALIVE, NodeState.LEAVING)
         any_ = self.chance(0.07)
         found = self.rows(self.server.nodes, lambda each: each.kind is kind and (any_ or each.state in living))
@@ -108,7 +108,7 @@ class Program:
         return me
 
     def owned(self, master: Me) -> list[tuple[WorkflowInstanceId, Values]]:
-        """What it may believe to be its own and unfinished."""
+        """The runs that a master may consider its own and unfinished."""
         any_ = self.chance(0.05)
         found = self.rows(
             self.server.instances, lambda each: any_ or (each.master_id == master.epoch and not each.state.is_final)
@@ -130,4 +130,4 @@ class Program:
 
 Action = Callable[[Program], Awaitable[None]]
 Actions = Sequence[tuple[Action, int]]
-"""What a step may be, each with its weight."""
+"""The possible actions of a step, each with its weight."""

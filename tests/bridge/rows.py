@@ -29,7 +29,7 @@ _TODAY = range(2021, 2040)
 _DUE_UNIT_S = 600.0
 """To which a time that was computed from a clock is rounded: the two clocks run apart by seconds at most."""
 _FAR_S = 1e6
-"""From here on a span is only long, into the past or the future."""
+"""A longer span is only "long", into the past or the future."""
 _OF_ONE_STORE = (
     "horizon",
     "age_s",
@@ -82,7 +82,7 @@ class Moments:
         self.read: dict[object, Told] = {}
 
     def shift(self, seconds: float) -> None:
-        """What was written seems to be older than it is."""
+        """Age everything that was written."""
         self.ends_s = [end_s - seconds for end_s in self.ends_s]
 
     def of(self, time: datetime | None) -> object:
@@ -198,7 +198,7 @@ def of_database(found: Sequence[tuple[str, str]], moments: Moments) -> Rows:
 
 
 def _id(name: str, row: Mapping[str, Any]) -> Any:
-    """What its row is named by in the model."""
+    """The id of a row in the model."""
     match name:
         case "stream_restart":
             return row["workflow_instance_id"], row["task_code"]
@@ -244,7 +244,7 @@ def _task(row: Mapping[str, Any], moments: Moments) -> Told:
 
 
 def _reason(reason: str | None, resources: object) -> str | None:
-    """What of its resources an attempt did not get in time is said to people: the model does not say it."""
+    """Drop the part of a reason about missing resources, which is for people: the model lacks it."""
     is_late = resources is not None and reason is not None and " within its dispatch_timeout " in reason
     return "late" if is_late else reason
 
@@ -302,7 +302,7 @@ _READ: Mapping[str, Callable[[Mapping[str, Any], Moments], Told]] = {
 
 
 def of_model(tx: Transaction, moments: Moments) -> Rows:
-    """What a transaction of the model sees."""
+    """The rows that a transaction of the model sees."""
     server, rows = tx.server, Rows()
     for table in (
         *(server.nodes, server.beats, server.commands, server.history, server.instances, server.tasks, server.events),

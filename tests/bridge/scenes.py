@@ -65,7 +65,7 @@ def new_run(command: int, state: WorkflowState = W.RUNNING_EXECUTION, *, is_seri
 
 
 async def a_run(s: TwoStores, *, is_serial: bool = False) -> None:
-    """Of M1."""
+    """A run of M1."""
     await lives(s)
     async with s.transaction():
         await s.call(workflow_instances.insert, [new_run(1000, is_serial=is_serial)], M1.epoch)
@@ -91,14 +91,14 @@ async def a_queue(s: TwoStores) -> None:
 
 
 async def tasks_that_run(s: TwoStores) -> None:
-    """On W1: 1 and 2 run, 3 is not known to have begun."""
+    """On W1, tasks 1 and 2 run; 3 is not known to have begun."""
     await a_queue(s)
     async with s.transaction():
         await s.call(task_claims.claim, ("default",), 10, W1.epoch)
 
 
 async def an_end(s: TwoStores) -> None:
-    """Of task 1; 2 runs, 3 may."""
+    """The end of task 1; 2 runs, 3 may run."""
     await tasks_that_run(s)
     async with s.transaction():
         await s.call(task_claims.report, [report_of(1)], W1.epoch)
@@ -112,7 +112,7 @@ async def a_dead_worker(s: TwoStores) -> None:
 
 
 async def a_timer(s: TwoStores) -> None:
-    """One that is due."""
+    """A timer that is due."""
     await a_run(s)
     async with s.transaction():
         await s.call(task_instances.queue, [task(1, wait=WaitReason.DELAY)], M1.epoch)

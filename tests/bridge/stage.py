@@ -54,7 +54,7 @@ class Stage:
         return self._stores.server
 
     async def keep(self) -> None:
-        """It is what every run begins with."""
+        """Make the present state the beginning of each run."""
         sequences = [f"{name}_id_seq" for name in SEQUENCES]
         await self._watching.execute(Sql(_KEEP % {"tables": _array(_TABLES), "sequences": _array(sequences)}))
         server, self._last_ids = self._server, dict(self._stores.last_ids)
@@ -62,21 +62,21 @@ class Stage:
             self._kept.append((table, [(row.id, row.values) for row in table.rows.values() if row.values is not None]))
 
     async def play(self, order: Sequence[int], scripts: Sequence[Script], aborts: int | None) -> list[str]:
-        """On the model alone: what happened."""
+        """Play on the model alone; returns what happened."""
         self._bring_back_the_model()
         return await play(order, self._sides(scripts, aborts, ModelSession(self._server), ModelSession(self._server)))
 
     async def play_for_real(
         self, order: Sequence[int], scripts: Sequence[Script], aborts: int | None = None, *, may_deadlock: bool = False
     ) -> list[str]:
-        """The same on the server."""
+        """Play on the server."""
         await self._watching.execute(Sql("SELECT kept.bring_back()"))
         one, other = RealSession(self._database, self._watching), RealSession(self._database, self._watching)
         one.other, other.other = other, one
         return await play(order, self._sides(scripts, aborts, one, other), may_deadlock=may_deadlock)
 
     async def steps(self, script: Script) -> int:
-        """How many it has alone."""
+        """The number of steps of a script that runs alone."""
         self._bring_back_the_model()
         side = Side("A", script, ModelSession(self._server), aborts=False)
         while not side.is_over:
@@ -84,7 +84,7 @@ class Stage:
         return side.steps
 
     async def rows(self) -> Rows:
-        """What is there after a run. Raises `Differs` if the model has other rows."""
+        """The rows after a run. Raises `Differs` if the model has other rows."""
         return await self._stores.compare("after all", self._watching)
 
     def _sides(
@@ -118,7 +118,7 @@ def _array(names: Iterable[str]) -> str:
 async def stage(
     database: Database, stores: TwoStores, scene: Callable[[TwoStores], Awaitable[None]]
 ) -> AsyncIterator[Stage]:
-    """With the scene made by that function."""
+    """A stage with the scene that this function makes."""
     await scene(stores)
     async with database.reading() as watching:
         made = Stage(stores, database, watching)

@@ -37,7 +37,7 @@ async def begin(p: Program) -> None:
 
 
 def _next_streams(p: Program, id_: WorkflowInstanceId) -> list[NewTask]:
-    """Of a run, as far as they do not wait or run, mostly."""
+    """The next attempts of a run's streams, mostly of those that neither wait nor run."""
     lasts = {task.task_code: task for task in p.tasks_of(id_) if task.flag}
     over = [code for code in STREAMS if code not in lasts or lasts[code].state.is_final or p.chance(0.03)]
     return [_new_stream(p, id_, code) for code in over]
@@ -66,7 +66,7 @@ async def wear_out(p: Program) -> None:
 
 
 async def care(p: Program) -> None:
-    """As the master whose turn it is does for all."""
+    """Take care of all streams, as the master whose turn it is does."""
     await p.licensed(NodeKind.MASTER)
     await p.call(streams.try_lock)
     asked = await p.call(streams.restarts)
@@ -87,7 +87,7 @@ async def care(p: Program) -> None:
 
 
 async def _begin_restart(p: Program, asked: AskedRestart) -> None:
-    """As its last attempt is now, or was a moment ago."""
+    """Begin a restart from the last attempt as it is now, or was a moment ago."""
     state, ended = p.random.choice((asked.restart.state, asked.restart.state, *_BEGUN)), 0
     if asked.id is not None and state is T.RUNNING_EXECUTION:
         ended = asked.restart.attempt if await p.call(streams.hand_over, {asked.id: "somebody restarts it"}) else 0
@@ -105,7 +105,7 @@ async def ask_restart(p: Program) -> None:
 
 
 async def start_now(p: Program) -> None:
-    """What pauses, and what does not."""
+    """Start what pauses, and what does not."""
     await p.licensed(NodeKind.MASTER)
     tasks = [TaskInstanceId(row.id) for row, each in p.rows(p.server.tasks) if each.state in _BEGUN]
     if tasks:
@@ -125,7 +125,7 @@ async def claim(p: Program) -> None:
 
 
 async def end(p: Program) -> None:
-    """Most of them fail; what is to be handed over, pauses."""
+    """End streams: most fail; those handed over pause."""
     me = await p.licensed(NodeKind.WORKER, _busy(p))
     asked = await p.call(task_claims.to_end, me.epoch)
     running = [task for task in running_on(p, me) if task.stream is not None]

@@ -57,7 +57,7 @@ from tests.bridge.two_stores import TwoStores
 
 T, W = TaskState, WorkflowState
 ORDERS_MAX = None if os.environ.get("SHOAL_BRIDGE_ORDERS") == "all" else 15
-"""Of each pair; what happens twice in the same way is played once."""
+"""The orders played for each pair; orders with the same course are played once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def owned_by_the_living(rows: Rows, told: list[str]) -> None:
 
 
 def one_end(rows: Rows, told: list[str]) -> None:
-    """Each attempt that ended has one event, nobody else has one."""
+    """Each ended attempt has one event, and no other has one."""
     ended = [row["task_code"] for row in _all(rows, "task_instance") if row["ended_at"] is not None]
     consumed = "\n".join(line for line in told if " consume = " in line)
     events = [row["task_code"] for row in _all(rows, "task_event")]
@@ -103,14 +103,14 @@ def one_end(rows: Rows, told: list[str]) -> None:
 
 
 def nothing_goes_on(rows: Rows, told: list[str]) -> None:
-    """Of a run that is to stop nothing waits, and what runs is to be killed."""
+    """In a run that must stop nothing waits, and running tasks must be killed."""
     if "B COMMIT" in told:
         for row in _all(rows, "task_instance"):
             assert row["ended_at"] is not None or (row["state"] != "QUEUED" and row["kill_requested"]), row
 
 
 def nothing_begins(rows: Rows, told: list[str]) -> None:
-    """Of a run that is to pause nothing waits, and its master heard of what was held back, or will."""
+    """In a run that must pause nothing waits, and its master has learned or will learn what was held back."""
     if "B COMMIT" in told:
         assert not [row for row in _all(rows, "task_instance") if row["state"] in ("QUEUED", "DELAY_EXECUTION")]
         heard = "\n".join(line for line in told if line.startswith("B halt ="))
@@ -121,7 +121,7 @@ def nothing_begins(rows: Rows, told: list[str]) -> None:
 
 
 def nothing_waits(rows: Rows, told: list[str]) -> None:
-    """Of a run that is to halt nothing waits for its next look; what still runs is killed, or ends as it waits."""
+    """In a run that must halt nothing waits for its next look; running looks are killed, or end as waiting."""
     if "B COMMIT" in told:
         assert not [row for row in _all(rows, "task_instance") if row["state"] in ("QUEUED", "DELAY_EXECUTION")]
 
@@ -132,7 +132,7 @@ def claimed_once(rows: Rows, _: list[str]) -> None:
 
 
 def one_owner(rows: Rows, told: list[str]) -> None:
-    """Whoever of them commits first has it, and it was failed over once."""
+    """The first to commit owns the run, and it was failed over once."""
     (run,) = _all(rows, "workflow_instance")
     if any(line.endswith("COMMIT") for line in told):
         assert (run["takeovers"], run["master_id"] in (M2.epoch, M3.epoch)) == (1, True)
@@ -145,7 +145,7 @@ def one_recover(rows: Rows, told: list[str]) -> None:
 
 
 def tried_once(rows: Rows, told: list[str]) -> None:
-    """By whoever commits."""
+    """Whichever side commits has tried it once."""
     by = {row["tried_by"] for row in _all(rows, "command")}
     tried = [line[0] for line in told if " try_next = [{" in line and f"{line[0]} COMMIT" in told]
     assert by == {{"A": M1.epoch, "B": M2.epoch}[tried[0]] if tried else None}
@@ -157,7 +157,7 @@ def revived_once(rows: Rows, _: list[str]) -> None:
 
 
 def one_runs(rows: Rows, told: list[str]) -> None:
-    """Of a serial workflow; and who waits is waited for, or called."""
+    """One run of a serial workflow is live; a waiting one is waited for, or called."""
     states = [row["state"] for row in _all(rows, "workflow_instance")]
     assert states.count("RUNNING_EXECUTION") <= 1
     if "SERIAL_WAIT" in states and "RUNNING_EXECUTION" not in states:
@@ -178,7 +178,7 @@ def fired_once(rows: Rows, _: list[str]) -> None:
 
 
 def computed_again(rows: Rows, told: list[str]) -> None:
-    """Whoever is first: by what was edited nobody has fired yet."""
+    """Whichever side is first, nobody has fired by the edited schedule yet."""
     fired_once(rows, told)
     fired = next((place for place, line in enumerate(told) if line == "A fire = {1: 1}"), None)
     if fired is not None and "B COMMIT" in told[:fired]:
@@ -207,7 +207,7 @@ def stop_is_heard(rows: Rows, _: list[str]) -> None:
 
 
 def stop_came_first_or_is_heard(rows: Rows, told: list[str]) -> None:
-    """What was asked for before the run began to clean up is forgotten, what was asked for later is heard."""
+    """A stop requested before the cleanup began is forgotten; a later one is obeyed."""
     (run,) = _all(rows, "workflow_instance")
     assert (run["requested_state"] is not None) == bool(_all(rows, "task_event"))
     if "A COMMIT" not in told:
@@ -215,7 +215,7 @@ def stop_came_first_or_is_heard(rows: Rows, told: list[str]) -> None:
 
 
 def halts_somewhere(rows: Rows, told: list[str]) -> None:
-    """What was asked for is in the row of whoever has it now, or on its way to its owner."""
+    """The request is in the row of the present owner, or on its way to it."""
     (run,) = _all(rows, "workflow_instance")
     if "B COMMIT" in told:
         assert run["requested_state"] == "READY_STOP"
@@ -230,7 +230,7 @@ def none_on_the_dead(rows: Rows, told: list[str]) -> None:
 
 
 def sees_its_writes(rows: Rows, told: list[str]) -> None:
-    """What is seen behind the barrier is what is there in the end, unless it was begun later."""
+    """What is seen behind the barrier is final, unless it was begun later."""
     seen = next((line for line in told if line.startswith("B owned")), None)
     begun = [place for place, line in enumerate(told) if line.startswith("A hold_alive")]
     if seen is not None and begun and not told[begun[0]].endswith("waits"):
@@ -239,7 +239,7 @@ def sees_its_writes(rows: Rows, told: list[str]) -> None:
 
 
 def one_drives(rows: Rows, told: list[str]) -> None:
-    """What A wrote of the run is in the rows that B read when it took it over, or B has it and A wrote nothing."""
+    """What A wrote about the run is in the rows that B read at its takeover; or B owns it and A wrote nothing."""
     (run,) = _all(rows, "workflow_instance")
     if any(line.startswith("A finish") for line in told):
         assert (run["state"] == "SUCCESS") == ("A COMMIT" in told)

@@ -29,7 +29,7 @@ FIRST = int(os.environ.get("SHOAL_BRIDGE_FIRST", "0"))
 STEPS = 200
 ACTIONS = (*people.ACTIONS, *masters.ACTIONS, *command_batches.ACTIONS, *workers.ACTIONS)
 THEMES = ((), streams.ACTIONS, (), pools.ACTIONS)
-"""What programs are mostly about, in turn: else too little happens to one stream for anything to follow from it."""
+"""The themes of programs in turn: otherwise too little happens to a single stream to have consequences."""
 NOT_COMPARED = {
     "dao.definitions.definitions.heads",
     "dao.definitions.definitions.to_start",
@@ -52,9 +52,9 @@ NOT_COMPARED = {
         )
     ),
 }
-"""They read what never changes, which a simulation draws for itself; one makes a sentence for people, and one says only
-for how long a lock is waited for. No workflow of a simulation contains itself, so none is deadlocked; those of programs
-are (tests/dao/test_serial_line.py). Duties and retention have periods of their own in a simulation:
+"""These read what never changes, which a simulation draws for itself; one makes a sentence for people, and one only
+sets how long a lock is waited for. No workflow of a simulation contains itself, so none is deadlocked; those of
+programs are (tests/dao/test_serial_line.py). Duties and retention have their own periods in a simulation:
 tests/dao/test_duties.py and tests/master/test_retention.py."""
 _EMPTY = ", ".join((*TABLES, "workflow_definition", "workflow_version", "resource_pool", "slot_change", "drain"))
 _RERUNS_MAX = 60
@@ -105,7 +105,7 @@ async def _run(database: Database, seed: int, left_out: frozenset[int] = frozens
 
 
 async def _shrunk(database: Database, seed: int, found: Differs) -> Differs:
-    """What is left of a program when all steps are left out that need not be there for the same call to differ."""
+    """Shrink a program to the steps that make the same call differ."""
     left_out: frozenset[int] = frozenset()
     reruns, size = 0, STEPS // 4
     while size and reruns < _RERUNS_MAX:

@@ -1,4 +1,4 @@
-"""The same call on the model and on a real database, and whether both answer the same and leave the same rows."""
+"""Compares the same call on the model and on a real database: their answers and the rows they leave."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ UNORDERED = (
 )
 """Statements that promise no order of what they answer, or one by times that two rows may share in the model only."""
 CLOCK_STEP_S = 0.01
-"""How far the model's clock goes on between two calls."""
+"""How far the model's clock advances between two calls."""
 _AN_INSTANT_S = 1e-6
 _SHIFTED = {
     "command": ("created_at",),
@@ -92,7 +92,7 @@ def empty_model() -> Server:
 
 
 def model_of(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What stands for a function of `dao/`."""
+    """The model of a function of `dao/`."""
     return models()[f"{function.__module__}.{function.__name__}"]
 
 
@@ -136,7 +136,7 @@ class TwoStores:
         return await self.both(name, function, models()[name], *args, **kwargs)
 
     async def pair(self, function: Callable[..., Awaitable[Any]], *args: Any) -> Each:
-        """The same, with the model's answer beside the real one."""
+        """As `call`, with the model's answer beside the real one."""
         name = f"{function.__module__}.{function.__name__}"
         real = await self.both(name, function, models()[name], *args)
         return Each(real, self._model_answer)
@@ -144,7 +144,7 @@ class TwoStores:
     async def both(
         self, name: str, real: Callable[..., Awaitable[Any]], model: Callable[..., Any], *args: Any, **kwargs: Any
     ) -> Any:
-        """The same, of two functions that belong together by another name."""
+        """As `call`, for two functions that have different names."""
         self.calls += 1
         self.called[name] += 1
         self.server.loop.now += CLOCK_STEP_S
@@ -174,7 +174,7 @@ class TwoStores:
         return of_model(self.tx, self._model)
 
     async def hours_pass(self, hours: float) -> None:
-        """By the time of both stores, between two transactions."""
+        """Let hours pass in both stores, between two transactions."""
         self.trace.append(f"     {hours} hours pass")
         self.server.clock_step_s += 3600 * hours
         self._real.shift(3600 * hours)
@@ -235,7 +235,7 @@ class TwoStores:
             self.last_ids[name] = table.last_id = now
 
     def _keep_turns_equal(self, found: list[tuple[Any, ...]]) -> None:
-        """What one statement gave back was free in any order; what was free first is given first."""
+        """Order the model's free items as one statement returned them, which is any order."""
         freed = [row for row in self.tx.writes if row.table is self.server.resources]
         if not freed:
             return
@@ -291,7 +291,7 @@ class TwoStores:
 
 
 async def outcome_of(function: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
-    """What a function of `dao/` answers, or the error that its caller would meet."""
+    """The answer of a function of `dao/`, or the error that its caller would get."""
     try:
         return await function(*args, **kwargs)
     except ShoalError as error:
@@ -301,7 +301,7 @@ async def outcome_of(function: Callable[..., Awaitable[Any]], *args: Any, **kwar
 
 
 def _kind(answer: Any) -> object:
-    """Of an error all that a caller acts on: its class, and for data that are to blame the SQLSTATE."""
+    """The part of an error that callers act on: its class, and for bad data the SQLSTATE."""
     if isinstance(answer, BadData):
         return "BadData", str(answer)[-7:]
     return type(answer) if isinstance(answer, Exception) else None

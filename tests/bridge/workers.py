@@ -1,4 +1,4 @@
-"""What workers send."""
+"""The calls of workers."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ async def mark_running(p: Program) -> None:
 
 
 def running_on(p: Program, me: Me) -> list[Values]:
-    """What it has."""
+    """The attempts of a worker."""
     return [
         each for _, each in p.rows(p.server.tasks, lambda each: each.worker_id == me.epoch and each.state in _RUNNING)
     ]
 
 
 async def give_back(p: Program) -> None:
-    """What it claimed and has not started, some of it."""
+    """Give back some of what it claimed and has not started."""
     me = await p.licensed(NodeKind.WORKER)
     claimed = p.rows(p.server.tasks, lambda each: each.worker_id == me.epoch and each.state is T.DISPATCH)
     await p.call(requeue.put_back, p.some([row.id for row, _ in claimed]) if claimed else [])
 
 
 async def report(p: Program, busy: Collection[int] = ()) -> None:
-    """Of what it holds, with its resources; now and then of what was taken from it."""
+    """Report ends of attempts, with their resources; sometimes of attempts that were taken from it."""
     me = await p.licensed(NodeKind.WORKER, busy)
     await p.call(task_claims.to_end, me.epoch)
     tasks = [each for _, each in p.rows(p.server.tasks)] if p.chance(0.15) else running_on(p, me)
@@ -90,7 +90,7 @@ def _again(p: Program) -> Again:
 
 
 async def tell_people(p: Program) -> None:
-    """What no task of a simulation says, and nobody decides by: of what has been taken from it, too."""
+    """Write for people what no simulated task says, also about attempts taken from the worker."""
     me = await p.licensed(NodeKind.WORKER)
     if tasks := [each for _, each in p.rows(p.server.tasks, lambda each: each.state in _RUNNING)]:
         progress = [Reported(each.id, each.attempt, 1.0, 2.0, "half of it") for each in p.some(tasks)]

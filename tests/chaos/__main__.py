@@ -72,7 +72,7 @@ def _stop(_number: int, _frame: object) -> None:
 
 
 def _keep(site: Site, folder: Path) -> None:
-    """What is needed to find out why. Passwords stand in no log and no row."""
+    """Keep what an investigation needs. No log and no row contains a password."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for file in (*site.folder.glob("*.log"), site.journal.path):

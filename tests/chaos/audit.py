@@ -1,8 +1,8 @@
-"""What the database itself keeps about every write of a run of chaos: a witness that no node can talk to.
+"""The database's own record of every write of a run of chaos: a witness that no node can influence.
 
 Sessions of a node are named after it (`shoal-master-17`), so a trigger can tell who writes, whether that node was
-already fenced when it did, and whether the transaction held the node's row, its licence to write. What commands were of
-schedules and of sub-workflows is kept too: their own rows go when they are handled.
+already fenced, and whether the transaction held the node's row, its licence to write. The origins of commands of
+schedules and sub-workflows are kept too: their own rows are deleted when they are handled.
 """
 
 from __future__ import annotations

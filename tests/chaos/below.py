@@ -1,4 +1,4 @@
-"""What stands below a worker: its launchers, and a keeper for each task that it runs.
+"""The processes below a worker: its launchers, and a keeper for each running task.
 
 They are found by their names: Shoal's own lists of processes are not used.
 """
@@ -27,12 +27,12 @@ class Kept:
 
 
 def launchers(worker: Member) -> list[psutil.Process]:
-    """Those that it has now."""
+    """Its present launchers."""
     return [process for process in _below(worker) if _name(process) == LAUNCHER]
 
 
 def keepers(worker: Member) -> list[Kept]:
-    """Those whose task has begun; which one it is stands in the environment of that."""
+    """The keepers whose task has begun; the environment of the task tells which one it is."""
     return [kept for process in _below(worker) if _name(process) == KEEPER for kept in _kept(process)]
 
 
@@ -47,7 +47,7 @@ def freeze(worker: Member) -> list[psutil.Process]:
 
 
 def send(number: signal.Signals, processes: list[psutil.Process]) -> None:
-    """To those that still live; a pid that was given again is nobody's."""
+    """Signal those that still live; a reused pid is skipped."""
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.send_signal(number)

@@ -1,7 +1,7 @@
-"""What must be true of the tables when the faults are over and everything has ended. Each rule gives its violations.
+"""What must be true of the tables when the faults are over and everything has ended. Each rule yields its violations.
 
-The tables are read by plain SQL and judged here, with nothing of Shoal but its own table of states: a checker that
-used the code under test would share its mistakes.
+The tables are read by plain SQL and judged here, with nothing of Shoal but its own table of states: a checker that used
+the code under test would share its mistakes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.cluster.cluster import Cluster
 SHOWN_MAX = 20
 """Violations of one rule that are shown; the others are counted."""
 STREAM_ATTEMPTS_LEFT = 20
-"""So many attempts of a stream are there at least, if it has had so many."""
+"""At least this many attempts of a stream are kept, if it had as many."""
 
 STARTING = ("START_PROCESS", "START_CURRENT_TASK_PROCESS", "SCHEDULER", "COMPLEMENT_DATA")
 INTERNAL = ("RECOVER_TOLERANCE_FAULT_PROCESS", "RECOVER_SERIAL_WAIT")
@@ -52,7 +52,7 @@ class Checker:
     Args:
         cluster: the database.
         kinds: the workflows of the load.
-        promises: what was acknowledged to whoever inserted commands.
+        promises: what was acknowledged to those who inserted commands.
         lines: the tasks' journal.
     """
 
@@ -63,7 +63,7 @@ class Checker:
         self._lines = lines
 
     def violations(self) -> list[Violation]:
-        """Of all rules."""
+        """The violations of all rules."""
         rules: list[Callable[[], Iterable[str]]] = [
             self.each_command_has_one_outcome,
             self.each_start_made_one_run,
@@ -95,7 +95,7 @@ class Checker:
         return found
 
     def each_command_has_one_outcome(self) -> Iterator[str]:
-        """What was acknowledged is in the history, once (its primary key), and errors are told."""
+        """Each acknowledged command is in the history, once (its primary key), and errors are reported."""
         rows = self._cluster.rows("SELECT command_id, outcome FROM command_history")
         outcomes = dict(rows)
         for id_, type_ in self._promises.acknowledged.items():
@@ -215,7 +215,7 @@ class Checker:
             yield f"task {name} of {run} has two valid successes"
 
     def states_changed_legally(self) -> Iterator[str]:
-        """What the witness in the database saw of changes is in the table of states."""
+        """Every change that the witness in the database saw is in the table of states."""
         legal = {
             "workflow": {(str(old), str(new)) for old, news in WORKFLOW_TRANSITIONS.items() for new in news},
             "task": {(str(old), str(new)) for old, news in TASK_TRANSITIONS.items() for new in news},
@@ -333,7 +333,7 @@ class Checker:
                 yield f"the {type_} of run {run} made {children} of {wanted} children, {good} of them a SUCCESS"
 
     def the_journal_agrees(self) -> Iterator[str]:
-        """What tasks wrote about themselves fits what is said of them."""
+        """The tables agree with what tasks wrote about themselves."""
         yield from twice_at_once(self._lines)
         yield from started_again(self._lines, self._runs_of([code for code, kind in self._kinds.items() if kind.once]))
         said = {

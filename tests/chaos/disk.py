@@ -11,7 +11,7 @@ from pathlib import Path
 
 SIZE = 64 * 1024 * 1024
 FREE_MIN = SIZE // 4
-"""What its worker asks for (`worker.load.disk_free_min`)."""
+"""The free space that its worker requires (`worker.load.disk_free_min`)."""
 
 
 _CLONE_NEWNS = 0x20000
@@ -34,7 +34,7 @@ class SmallDisk:
         self.is_there = os.geteuid() == 0 and subprocess.run(command, capture_output=True, check=False).returncode == 0
 
     def fill(self, but: int) -> None:
-        """Until only so many bytes are free."""
+        """Fill the disk up to this many free bytes."""
         with contextlib.suppress(OSError), self._ballast.open("ab", buffering=0) as ballast:
             while (left := shutil.disk_usage(self.folder).free - but) > 0:
                 ballast.write(bytes(min(left, 1024 * 1024)))

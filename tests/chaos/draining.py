@@ -19,7 +19,7 @@ END_WITHIN_S = 60.0
 
 
 def drain(site: Site, count: int, seed: str) -> None:
-    """Drain so many nodes, whichever, unless the server is away."""
+    """Drain this many nodes, chosen by the seed, unless the server is away."""
     with contextlib.suppress(psycopg.OperationalError), site.postgres.connect(DATABASE) as connection:
         connection.execute(_WRITABLE)
         connection.execute(_DRAIN, (seed, count))

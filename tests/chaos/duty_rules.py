@@ -35,7 +35,7 @@ _LEFT = f"""
 
 
 def broken(cluster: Cluster) -> Iterator[str]:
-    """What is wrong with the duties that were done; that no period is there twice is ensured by the primary key."""
+    """The faults of the duties that were done; the primary key ensures that no period occurs twice."""
     for name, due_at, next_due in cluster.rows(_OUT_OF_STEP, EVERY_S, EVERY_S):
         yield f"the periods of {name} are out of step: {due_at}, {next_due}"
     for name, ended_at, next_began in cluster.rows(_OVERLAP):

@@ -24,7 +24,7 @@ class Member:
 
     @property
     def line(self) -> str:
-        """How the configuration of all servers names it."""
+        """Its line in the configuration of all servers."""
         return f"server.{self.number}=127.0.0.1:{self.quorum_port}:{self.election_port}\n"
 
     def configure(self, servers: str) -> None:
@@ -112,7 +112,7 @@ class Ensemble:
             member.stop()
 
     def leader(self) -> Member | None:
-        """Who leads now; None while there is no quorum."""
+        """The leader; None while there is no quorum."""
         return next((member for member in self.members if member.mode() == "leader"), None)
 
     def wait_ready(self, timeout_s: float = READY_WITHIN_S) -> None:

@@ -1,6 +1,6 @@
-"""What a fault is: struck by `begin`, healed by `end` after `lasts_s` seconds.
+"""A fault: struck by `begin`, healed by `end` after `lasts_s` seconds.
 
-`begin` tells which lives must have been fenced or have left before the cluster can count as recovered
+`begin` returns the lives that must have been fenced or have left before the cluster can count as recovered
 (`tests/chaos/recovery.py`).
 """
 
@@ -50,5 +50,5 @@ def fault(
 
 
 def epochs_of(*members: Member) -> Epochs:
-    """Those of the members that live."""
+    """The epochs of those members that live."""
     return {member.epoch for member in members if member.epoch is not None and member.lives}

@@ -308,14 +308,15 @@ FACTORIES: dict[Factory, int] = {
     frozen_in_a_crowd: 1,
     disk_filled: 3,
 }
-"""What may happen, and how often beside the others."""
+"""The possible faults, and their relative frequency."""
 
 AT_ONCE = 0.25
 """How many of the faults come with a second one before they are healed."""
 
 
 def stream(seed: int, site: Site, outage_s: float, only: Collection[str] = ()) -> Iterator[Fault]:
-    """Faults for ever. The same seed gives the same kinds, times and places, as long as the same members live.
+    """An endless stream of faults. The same seed gives the same kinds, times and places, as long as the same members
+    live.
 
     Each kind comes once before chance alone rules, so that a short run meets as many as it can. With `only`, those
     kinds and no others; `ValueError` when there is none of them.

@@ -1,4 +1,4 @@
-"""What SHELL tasks write about themselves: a line at start, now and then, and at the end, in order of writing.
+"""The journal that SHELL tasks write: a line at start, now and then, and at the end, in order of writing.
 
 The one witness that Shoal has no hand in: a line of an old attempt after a new one began means that both ran at once,
 whatever the tables say.
@@ -25,7 +25,7 @@ class Line:
 
     @property
     def instance(self) -> int:
-        """Whose task it is."""
+        """The run of the task."""
         return int(self.key.partition(".")[0])
 
 

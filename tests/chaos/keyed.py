@@ -17,9 +17,9 @@ from tests.cluster.cluster import Cluster
 EVERY_S = 0.3
 ANSWER_WITHIN_S = 5.0
 LAST_KEYS = 5
-"""Among so many of the latest keys is the one that is asked for again."""
+"""A repeated request uses one of this many latest keys."""
 KEPT_WAITING = {409, 503}
-"""What an API that is disturbed may answer instead of 202."""
+"""What an API may answer under faults instead of 202."""
 _TOKEN = """
     WITH made AS (INSERT INTO account (name, is_admin) VALUES ('chaos', true) RETURNING id)
     INSERT INTO token (account_id, name, secret_hash, scopes, expires_at)
@@ -38,7 +38,7 @@ class KeyedStarts:
 
     def __init__(self, cluster: Cluster, urls: Sequence[str], seed: int) -> None:
         self.answered: dict[str, set[int]] = defaultdict(set)
-        """By key: the commands that answers named."""
+        """Key -> the commands in the answers."""
         self.heard: Counter[str] = Counter()
         """Statuses and errors."""
         token = make(os.urandom(RANDOM_BYTES))

@@ -1,4 +1,4 @@
-"""What must not be left when everything has ended: processes, sessions, log lines that speak of a bug."""
+"""What must not be left when everything has ended: processes, sessions, log lines that report a bug."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many runs a master and how many tasks a worker may have at once: many, or with each third seed very few."""
+"""The capacity of masters and workers: large, or with each third seed very small."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ RUN_S = 3.0
 
 @dataclass(frozen=True)
 class Limits:
-    """Of each master and of each worker."""
+    """The limits of each master and of each worker."""
 
     runs: int = 20_000
     tasks: int = 32
 
     def rate(self, wanted: float, masters: int, workers: int) -> float:
-        """Commands a second that so many can follow."""
+        """The commands a second that these can handle."""
         return min(wanted, masters * self.runs / RUN_S, workers * self.tasks / RUN_S)
 
 
 def limits_of(seed: int) -> Limits:
-    """Those of a seed: 1 to 4 of both with each third."""
+    """The limits of a seed: 1 to 4 of both with each third."""
     if seed % EACH:
         return Limits()
     chance = random.Random(f"limits {seed}")

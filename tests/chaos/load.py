@@ -57,14 +57,14 @@ class Promises:
     edited: set[int] = field(default_factory=set)
     """Starts of the workflow whose rows people edit: nothing is expected of those runs."""
     unkept: set[tuple[str, int]] = field(default_factory=set)
-    """Attempts whose keeper was killed by a fault, as (`instance.task code`, attempt): nobody knows how those ended, so
-    they fail."""
+    """Attempts whose keeper was killed by a fault, as (`instance.task code`, attempt): their ends are unknown, so they
+    fail."""
     cramped: set[int] = field(default_factory=set)
     """The epochs of workers whose disks were full: a task fails with that reason when its log cannot be written."""
     keyed: dict[str, set[int]] = field(default_factory=dict)
-    """By idempotency key: the commands that answers of the API named."""
+    """Idempotency key -> the commands in answers of the API."""
     doubtful: int = 0
-    """Inserts whose connection was lost: nobody knows whether they are commands."""
+    """Inserts whose connection was lost: they may or may not be commands."""
 
     def by_kind(self) -> Counter[str]:
         """How many commands of each type."""

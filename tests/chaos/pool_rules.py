@@ -21,7 +21,7 @@ _LINES = """
 
 
 def make_pools(cluster: Cluster) -> None:
-    """Those that the tasks of the load need."""
+    """Make the pools of the load's tasks."""
     for name, count in POOLS.items():
         cluster.rows(_MAKE, name, count)
 
@@ -47,7 +47,7 @@ def locking(journal: Path) -> str:
 
 
 def broken(cluster: Cluster) -> Iterator[str]:
-    """What is wrong with pools when everything has ended."""
+    """The faults of pools when everything has ended."""
     if (seen := witness(cluster.folder)).exists():
         yield from (f"{line}: somebody else had it" for line in seen.read_text().splitlines())
     for name, attempt, worker in cluster.rows(_HELD):

@@ -29,7 +29,7 @@ LONG = 2001
 
 @pytest_asyncio.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Site]:
-    """Two masters and three workers, who have room for everything."""
+    """Two masters and three workers with unlimited capacity."""
     with Site(tmp_path, masters=2, workers=3, limits=Limits(tasks=500)) as made:
         for member in made.workers:
             member.start()

@@ -1,10 +1,10 @@
-"""A TCP proxy between one process and one server, which passes, delays, holds, swallows, drops or refuses as told.
+"""A TCP proxy between one process and one server, which passes, delays, holds, swallows, drops or refuses on request.
 
 All gates live on one event loop in a thread of their own, so that a test that waits for a server does not hold up the
-traffic. What is held is not lost: as after a cut cable it arrives when the hold ends, if the connection still lives,
-or even after its sender has given up. What is swallowed is acknowledged and lost, as by a firewall that forgot its
-connections: each connection that was open then stays so for ever, in that direction, and the client is never told of
-its end; new ones are healthy again as soon as the gate is.
+traffic. Held data is not lost: as after a cut cable it arrives when the hold ends, if the connection still lives, or
+even after its sender has given up. Swallowed data is acknowledged and lost, as by a firewall that forgot its
+connections: each connection that was open then stays so forever, in that direction, and the client never learns of its
+end; new ones are healthy again as soon as the gate is.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Proxies:
         self._gates: list[Gate] = []
 
     def gate(self, target_port: int) -> Gate:
-        """A new open gate to a port of 127.0.0.1, where nobody need listen yet."""
+        """A new open gate to a port of 127.0.0.1, where nothing need listen yet."""
         gate = Gate(self, target_port)
         self.run(gate.listen())
         self._gates.append(gate)
@@ -122,23 +122,21 @@ class Gate:
         return self._proxies.run(self._drop())
 
     def lose_commits(self, count: int, late_s: float = 0.0) -> None:
-        """Of the next `count` COMMITs of PostgreSQL the answer is lost: the client's connection is reset as soon as it
+        """Lose the answers to the next `count` COMMITs of PostgreSQL: the client's connection is reset as soon as it
         has sent one, and the server gets it `late_s` seconds later."""
         self._proxies.run(self._lose(count, late_s))
 
     def swallow_commits(self, count: int, way: Way) -> None:
-        """With each of the next `count` COMMITs of PostgreSQL its connection begins to swallow that way, the COMMIT
-        itself or its answer; all other connections stay healthy."""
+        """Swallow the next `count` COMMITs of PostgreSQL, or their answers, and everything after them on their
+        connections; all others stay healthy."""
         self._proxies.run(self._swallow_commits(count, way))
 
     @property
     def commits_to_swallow(self) -> int:
-        """How many of those are still to come."""
         return self._commits_to_swallow
 
     @property
     def commits_to_lose(self) -> int:
-        """How many of those are still to come."""
         return self._commits_to_lose
 
     async def listen(self) -> None:
@@ -247,8 +245,8 @@ class _Link:
         self._is_reset = asyncio.Event()
 
     async def keeps_quiet(self, way: Way) -> bool:
-        """At the end of what comes that way. Where that is swallowed, a client is never told; a server is once the
-        gate passes things again, as its keep-alives would find out by and by. Always False."""
+        """Handle the end of one direction. A swallowed client never learns of it; a server does once the gate passes
+        data again, as its keep-alives would find out. Always False."""
         if way in self.swallows:
             await (self._passes if way is Way.ASK else self._is_reset).wait()
         return False
@@ -260,7 +258,6 @@ class _Link:
             self.far.close()
 
     def reset(self) -> None:
-        """At once."""
         self._is_reset.set()
         _reset(self.near)
         if self.far is not None:
@@ -268,7 +265,7 @@ class _Link:
 
 
 async def _all_else_has_ended() -> None:
-    """What is still at work when its loop is closed complains later, in the middle of something else."""
+    """Wait for all other tasks: one that still runs when its loop is closed would complain later."""
     await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}), return_exceptions=True)
 
 

@@ -1,7 +1,7 @@
-"""When the cluster has recovered from a fault: measured, from what the tables say.
+"""Measures from the tables when the cluster has recovered from a fault.
 
-Recovered means: the lives that the fault ended are fenced or have left, nothing belongs to a dead node any more, and
-work goes on: canary commands that were inserted after the fault struck, two for each slot, have been run to their end.
+Recovered means: the lives that the fault ended are fenced or have left, no dead node owns anything, and work continues:
+canary commands inserted after the fault struck, two for each slot, have run to their end.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Recovery:
             await asyncio.sleep(LOOK_EVERY_S)
 
     def _look(self, doomed: set[int], canaries: list[int]) -> str:
-        """What the recovery still waits for; empty when it is there."""
+        """What the recovery still waits for; empty once it is complete."""
         cluster = self._site.watch_connection
         try:
             while len(canaries) < 2 * len(self._site.masters):

@@ -1,4 +1,4 @@
-"""What a run of chaos came to: as JSON for programs and as a table for people."""
+"""The result of a run of chaos: as JSON for programs and as a table for people."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Report:
     commands: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     end_s: float | None = None
-    """How long after the last fault everything had ended; None = it never did."""
+    """Seconds from the last fault until everything had ended; None = it never did."""
 
     def recoveries(self) -> dict[str, dict[str, Any]]:
-        """By kind of fault, and of all: how many, p50 and max from its begin and after its end."""
+        """For each kind of fault and for all: count, p50 and max, from its begin and after its end."""
         by_kind: dict[str, list[Struck]] = defaultdict(list)
         for struck in self.faults:
             by_kind[struck.kind].append(struck)
@@ -56,7 +56,6 @@ class Report:
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
     def as_text(self) -> str:
-        """For people."""
         head = f"chaos: seed {self.seed}, {self.minutes:g} minutes, {self.masters} masters, {self.workers} workers"
         head += f" ({self.limits.runs} runs and {self.limits.tasks} tasks each)"
         lines = [head, "", f"{'fault':<24}{'count':>6}{'recovered, s from its begin':>31}{'s after its end':>24}"]

@@ -67,7 +67,7 @@ class Plan:
 
 
 async def run(site: Site, plan: Plan, tell: Callable[[str], None]) -> Report:
-    """Do it. `tell` hears a line for each thing that happens."""
+    """Run the plan. `tell` gets a line for each event."""
     masters, workers = len(site.masters), len(site.workers)
     tell(f"seed {plan.seed}: starting {masters} masters and {workers} workers, {site.limits}")
     if any(worker.disk is None for worker in site.workers):
@@ -109,7 +109,7 @@ async def run(site: Site, plan: Plan, tell: Callable[[str], None]) -> Report:
 
 
 def _lost_ends(site: Site, lines: list[Line]) -> dict[str, int]:
-    """Of the attempts whose script came to its end on a worker that was fenced later, or then: how many run again."""
+    """Of the attempts whose script ended on a worker that was fenced then or later: how many run again."""
     rows = site.cluster.rows
     fenced = {epoch for (epoch,) in rows("SELECT id FROM node WHERE kind = 'WORKER' AND state = 'FENCED'")}
     ended = {(line.key, line.attempt) for line in lines if line.what == "end" and line.worker in fenced}

@@ -42,7 +42,7 @@ class Member:
         self.database = site.proxies.gate(site.postgres.port)
         self.registry = [site.proxies.gate(server.port) for server in site.ensemble.members]
         self.url = ""
-        """Of an API."""
+        """The URL of an API."""
         self.node: Node | None = None
         self.paused = False
         self.disk: SmallDisk | None = None
@@ -80,7 +80,7 @@ class Member:
 
     @property
     def epoch(self) -> int | None:
-        """Of its latest life; None before it has joined."""
+        """The epoch of its latest life; None before it has joined."""
         joined = self.node.events("joined") if self.node is not None else []
         return int(joined[-1]["epoch"]) if joined else None
 
@@ -100,7 +100,7 @@ class Member:
         return self.node is not None and self.node.is_alive
 
     def account(self) -> str:
-        """How it is, for a person who asks why something does not happen."""
+        """Its state, to explain why something does not happen."""
         if self.node is None:
             return f"{self.name} was never started"
         tail = self.node.log.read_text(errors="replace")[-600:] if self.node.log.exists() else ""
@@ -190,7 +190,7 @@ class Site:
         await self.cluster.slots_become(len(self.masters), within_s=within_s)
 
     def _absent(self) -> list[str]:
-        """Who does not take part yet, with the end of its log, and epochs that live and nobody has."""
+        """The members that do not take part yet, with the ends of their logs, and living epochs without a member."""
         alive = {epoch for (epoch,) in self.cluster.rows("SELECT id FROM node WHERE state = 'ALIVE'")}
         joined = {member.epoch for member in (*self.workers, *self.masters)}
         absent = [
@@ -205,7 +205,7 @@ class Site:
         return disk
 
     def heal(self) -> None:
-        """Open every gate, wake whoever sleeps, free every disk, start every server that does not run."""
+        """Open every gate, wake every stopped process, free every disk, start every missing server."""
         for member in self.members:
             if member.disk is not None:
                 member.disk.empty()
@@ -226,7 +226,7 @@ class Site:
         return chance.choice(well or among)
 
     def ended_by_themselves(self) -> Iterator[str]:
-        """Processes that ended though nobody asked them to."""
+        """Processes that ended without a request."""
         for node in self.cluster.nodes:
             if not node.is_alive and node.pid not in self.ended_on_purpose:
                 tail = node.log.read_text(errors="replace")[-600:]

@@ -49,7 +49,7 @@ _LOCKS = {
     **{f"the table {table} against all": f"LOCK TABLE {table}" for table in TABLES},
 }
 LOCKS = tuple(_LOCKS)
-"""What somebody may lock."""
+"""What a stranger may lock."""
 # By which a row would be that of another run.
 _KEYS = {
     "id", "workflow_code", "workflow_instance_id", "command_id", "schedule_id", "parent_instance_id",

@@ -196,7 +196,7 @@ def test_a_write_after_the_fence_is_found(scene: Scene) -> None:
 
 
 def test_a_write_without_a_licence_is_found(scene: Scene) -> None:
-    """Of two transactions of a living node, one holds the node's row beside another holder, the other does not."""
+    """Of two transactions of a living node, only one holds the node's row."""
     rows = scene.cluster.rows
     rows("SET application_name = 'shoal-worker-1'")
     with Cluster(scene.cluster.environment["SHOAL_DATABASE_URL"], "", scene.cluster.folder) as beside:

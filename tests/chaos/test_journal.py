@@ -8,7 +8,7 @@ from tests.chaos.journal import Line, not_alone
 
 
 def _lines(*written: str) -> list[Line]:
-    """Of `instance attempt what`."""
+    """Parse lines of `instance attempt what`."""
     fields = [line.split() for line in written]
     return [Line(what, f"{instance}.1", int(attempt), 7) for instance, attempt, what in fields]
 

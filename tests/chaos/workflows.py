@@ -1,6 +1,6 @@
 """The workflows of the load: one of each kind that a master or worker treats differently, all of them finite.
 
-What a run of each must come to when nobody interferes stands beside it, for the checker.
+Each has the result of an undisturbed run beside it, for the checker.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from tests.chaos.journal import Journal
 class Kind:
     """A workflow of the load.
 
-    `weight`: how often it is started beside the others, 0 = never by itself. `ends`: in which states a run that nobody
-    paused or stopped may end. `movable`: whether the load pauses, stops, repeats and so on its runs. `alone`: whether
-    no two runs may be under way at once. `once`: whether its tasks may not be started a second time. `by_key`: whether
-    that holds for the runs of each key, which begin in the order of their commands.
+    `weight`: how often it is started relative to the others, 0 = never by itself. `ends`: in which states a run may end
+    that nobody paused or stopped. `movable`: whether the load pauses, stops, repeats and so on its runs. `alone`:
+    whether no two runs may be live at once. `once`: whether its tasks may not be started a second time. `by_key`:
+    whether that holds for the runs of each key, which begin in the order of their commands.
     """
 
     name: str

@@ -39,7 +39,7 @@ PATIENT = {
 
 
 def without_haste(environment: Mapping[str, str]) -> dict[str, str]:
-    """The same with the times that masters and workers have in earnest."""
+    """The environment with the real timing of masters and workers."""
     return {name: value for name, value in environment.items() if name not in TIMING}
 
 
@@ -66,7 +66,7 @@ class Node:
         self._child.end(signal.SIGKILL, 10)
 
     async def ended(self, within_s: float = 20) -> int:
-        """Its exit code, once it has ended."""
+        """Wait for its end; returns the exit code."""
         await eventually(lambda: not self._child.running, within_s=within_s)
         assert self._child.exit_code is not None
         return self._child.exit_code
@@ -113,7 +113,7 @@ class Cluster:
     def __init__(self, database_url: str, registry_url: str, folder: Path, timing: Mapping[str, str] = TIMING) -> None:
         self.folder = folder
         self.before: list[str] = []
-        """What the command of each process that is started from now on begins with."""
+        """The prefix of the command line of each process that is started from now on."""
         self.journal = Journal(folder / "journal")
         self.environment = {
             **timing,
@@ -163,13 +163,13 @@ class Cluster:
         return node
 
     def shoal(self, *words: str) -> str:
-        """What a verb prints."""
+        """The output of a verb."""
         answer = run_verb(words, {**os.environ, **self.environment}, cwd=self.folder)
         assert answer.code == 0, answer.err
         return answer.out
 
     def rows(self, query: str, *values: object) -> list[Any]:
-        """What a query gives, on a connection of the test's own that comes back after a restart of the server."""
+        """The result of a query, on the test's own connection, which returns after a restart of the server."""
         if self._connection is None or self._connection.closed:
             # A test writes though it has made the database read-only for all others.
             own = conninfo_to_dict(self.psql_url).get("options", "")
@@ -242,7 +242,7 @@ class Cluster:
 
 
 def _object(heartbeat: str) -> dict[str, Any]:
-    """What a beat tells; a person may have written anything over it."""
+    """Parse a beat; a person may have overwritten it with anything."""
     try:
         told = json.loads(heartbeat)
     except ValueError:

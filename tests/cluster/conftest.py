@@ -12,7 +12,7 @@ from tests.cluster.cluster import PATIENT, TIMING, Cluster
 
 @pytest.fixture
 def timing() -> Mapping[str, str]:
-    """That of the clusters; a module in which nobody waits for a death has `patient` instead."""
+    """The timing of the clusters; a module that waits for no death uses `patient` instead."""
     return TIMING
 
 
@@ -30,6 +30,6 @@ def cluster(database_url: str, zookeeper_url: str, tmp_path: Path, timing: Mappi
 
 @pytest.fixture
 def laptop(database_url: str, tmp_path: Path, timing: Mapping[str, str]) -> Iterator[Cluster]:
-    """The same with PostgreSQL as the registry."""
+    """A cluster with PostgreSQL as the registry."""
     with Cluster(database_url, database_url, tmp_path, timing) as made:
         yield made

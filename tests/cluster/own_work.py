@@ -70,19 +70,19 @@ class OwnWork:
         await eventually(lambda: self.cluster.one(state, worker.epoch), until="FENCED", within_s=30)
 
     async def second_attempt_succeeds(self) -> None:
-        """On a worker of its own."""
+        """Let the second attempt succeed on another worker."""
         await self.cluster.worker()
         query = "SELECT max(attempt) FROM task_instance WHERE state = 'SUCCESS'"
         await eventually(lambda: self.cluster.one(query) == 2, within_s=60)
 
     async def thawed(self, worker: Node) -> None:
-        """Once the worker is back in the cluster, and nothing of its former life runs any more."""
+        """Wait until the worker is back in the cluster, and nothing of its former life runs."""
         await eventually(lambda: len(worker.events("joined")) == 2, within_s=30)
         await eventually(lambda: not [pid for pid in descendants(worker.pid) if is_a_keeper(pid)], within_s=10)
 
 
 def is_a_keeper(pid: int) -> bool:
-    """By its name."""
+    """Whether a process is a keeper, by its name."""
     try:
         return Path(f"/proc/{pid}/comm").read_text().strip() == "shoal-keeper"
     except OSError:

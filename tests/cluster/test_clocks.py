@@ -24,7 +24,7 @@ IN_EARNEST = {
 
 
 def _ahead(cluster: Cluster, node: Node) -> timedelta:
-    """How far the clock of a node's last log line is ahead of the database's; lines are written often enough."""
+    """How far the clock of a node's last log line is ahead of the database's; lines are frequent enough."""
     lines = [line for line in node.lines() if "timestamp" in line]
     said = datetime.fromisoformat(str(lines[-1]["timestamp"]).replace("Z", "+00:00"))
     now: datetime = cluster.one("SELECT clock_timestamp()")

@@ -1,6 +1,6 @@
-"""What a FAKE task costs the database, in what no load of the machine changes: records of its write-ahead log, by kind.
+"""What a FAKE task costs the database, in counts that no other load changes: records of its write-ahead log, by kind.
 
-The bounds are what was counted, and little more. A change that exceeds one makes every task dearer.
+The bounds are slightly above the measured counts. A change that exceeds one makes every task dearer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SETTINGS = {
     "autovacuum": "off",
 }
 INDEX_ENTRIES = 15.3
-"""Of a task in all tables, with its share of those of its run."""
+"""Per task in all tables, with its share of those of its run."""
 WAL_BYTES = 2_270
 _RECORDS = """
     SELECT "resource_manager/record_type", count, combined_size

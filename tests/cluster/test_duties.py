@@ -1,4 +1,4 @@
-"""Duties with real masters: each once a period, whoever is killed or sleeps, and soon after."""
+"""Duties with real masters: each runs once a period, and soon after a master was killed or slept."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def _faster(cluster: Cluster) -> None:
 
 
 OF_EACH_PERIOD = f"name <> '{DutyName.ALERT_RULES}'"
-"""That one is left out of a period in which there is nothing to do."""
+"""The rules of alerts skip a period in which there is nothing to do."""
 
 
 def _periods(cluster: Cluster) -> int:
-    """In how many periods all duties have been done."""
+    """In how many periods all duties were done."""
     counts = f"SELECT count(*) AS n FROM duty_done WHERE {OF_EACH_PERIOD} GROUP BY name"
     return int(cluster.one(f"SELECT coalesce(min(n), 0) FROM ({counts}) AS c"))
 
@@ -71,7 +71,7 @@ async def test_masters_share_the_duties_by_their_slots(cluster: Cluster) -> None
 
 
 async def test_the_only_master_is_killed_again_and_again_and_each_next_one_goes_on(cluster: Cluster) -> None:
-    """Who would do them meanwhile? Nobody; but no period is done twice, and none is left out for the change."""
+    """No other master can do the duties; but no period is done twice, and none is skipped because of the change."""
     master = await cluster.master(SHOAL_NAME="m1")
     await _all_are_done_once(cluster)
     _faster(cluster)

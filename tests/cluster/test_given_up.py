@@ -9,7 +9,7 @@ from tests.scenarios.engine import BY_HAND, Engine
 
 
 async def test_what_was_given_up_is_not_revived_while_a_task_of_it_still_runs(cluster: Cluster) -> None:
-    """Its third master has died of it, while its task is in the hands of a worker that is slow to end it."""
+    """Its third master has died of it, while its task is on a worker that is slow to end it."""
     engine = Engine(cluster)
     workflow = engine.define({"name": "a", **BY_HAND})
     masters = {node.epoch: node for node in [await cluster.master(), await cluster.master()]}

@@ -1,4 +1,4 @@
-"""A link that acknowledges what it is sent and loses it, for a while: nobody is told, and its connections stay dead.
+"""A link that acknowledges what it gets and loses it, for a while; its connections stay dead, and nobody is told.
 
 Neither keep-alives nor the server's time-outs end a wait there; only a deadline of the client's own does.
 """

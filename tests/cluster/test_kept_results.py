@@ -65,7 +65,7 @@ class Scene:
             await eventually(lambda: self.cluster.one("SELECT 1"))  # the test's own connection went too
 
     def kept(self, epoch: int) -> int:
-        """How many results are on the disk, of that life."""
+        """How many results of that life are on the disk."""
         return (self.folder / "results" / str(epoch)).read_bytes().count(b"\n") - 1
 
     async def ended_with_results(self, worker: Node, number: signal.Signals = signal.SIGKILL) -> Path:
@@ -77,7 +77,8 @@ class Scene:
         return self.folder / "results" / str(epoch)
 
     async def everything_ends(self, *, runs: int, attempts: int) -> None:
-        """All succeed, each first task started so often by its own journal, in so many attempts."""
+        """Wait until all succeed, each first task having started `runs` times by its own journal, in `attempts`
+        attempts."""
         await self.cluster.all_ends()
         self.cluster.check_exactly_once(RUNS)
         assert list(self.cluster.journal.runs().values()) == [runs] * RUNS
@@ -94,7 +95,7 @@ def scene(cluster: Cluster, postgres_server: PostgresServer, tmp_path: Path) -> 
 async def test_results_of_a_worker_that_was_killed_without_database_are_told_by_the_next_one(
     scene: Scene, number: signal.Signals
 ) -> None:
-    """Or that was asked to stop, and had nobody to tell."""
+    """Or that was stopped, and could report to nobody."""
     worker = await scene.start()
     async with scene.without_database():
         await scene.ended_with_results(worker, number)

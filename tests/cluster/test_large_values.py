@@ -211,7 +211,7 @@ async def test_a_list_of_what_elements_give_is_kept_and_read_like_a_small_one_al
     cluster: Cluster,
     shared: Path,  # noqa: F811
 ) -> None:
-    """By every type of task, in `each`, a child run and `on_exit`; every tenth element is large."""
+    """Read by every type of task, in `each`, a child run and `on_exit`; every tenth element is large."""
     local = {"local_params": {"all": "${fan.out}"}}
     count = "print(len(rows), sum(row['n'] for row in rows), len(rows[10]['pad']))"
     python = f"import json; rows = json.loads(${{fan.out}}); {count}"

@@ -33,7 +33,7 @@ def _stream(cluster: Cluster, name: str, needs: dict[str, int], **task: Any) -> 
 
 
 def _define(cluster: Cluster, count: int, size: int, **task: Any) -> None:
-    """A workflow with so many streams that need one of a pool of this size."""
+    """Define a workflow with `count` streams that need one resource of a pool of this size."""
     make_pool(cluster, "proxies", size)
     cluster.define(1, "crawl", tasks=[_stream(cluster, f"s{n}", {"proxies": 1}, **task) for n in range(count)])
 

@@ -1,4 +1,4 @@
-"""What a worker left on its machine, be it frozen, is ended before its tasks may run again."""
+"""What a worker left on its machine, even frozen, is ended before its tasks may run again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who watches sees what real masters and workers do, within seconds of the commit, and in order."""
+"""Watchers see what real masters and workers do, within seconds of the commit, and in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is BUSY takes nothing new: its share goes to others, its tasks wait, and all of it says why."""
+"""A BUSY node takes nothing new: its share goes to others, its tasks wait, and the reason is shown everywhere."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_MEMORY = {"MEMORY_MAX": "0.002", "MARGIN": "0.001", "HOLD": "1"}
 
 MIB = 1 << 20
 WITHIN_S = 90.0
-"""On a machine with others' tests on it; nothing here is about how fast it goes."""
+"""Generous, for a machine that runs other tests; no test here is about speed."""
 
 
 async def eventually(look: Callable[[], object]) -> None:
@@ -191,7 +191,7 @@ async def test_a_master_that_drives_as_much_as_it_may_gives_its_slot_away_and_ge
 
 
 async def test_a_full_master_that_is_alone_can_still_be_told_to_stop_a_run(cluster: Cluster) -> None:
-    """It has room for no other run, and what is to be stopped makes some."""
+    """It has room for no other run, and the run to be stopped frees some."""
     cluster.define(1, "long", tasks=[{"name": "a", "type": "FAKE", "params": {"sleep_s": 300}}])
     await cluster.master(SHOAL_MASTER__MAX_RUNNING_WORKFLOWS="2")
     await cluster.worker()

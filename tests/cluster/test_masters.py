@@ -93,7 +93,7 @@ async def test_a_sleeping_master_finds_itself_fenced_when_it_wakes(cluster: Clus
 
 
 async def test_a_master_that_is_set_to_exit_when_fenced_exits_when_it_wakes(cluster: Cluster) -> None:
-    """For a supervisor that rather starts a fresh process; its code is one of its own."""
+    """For supervisors that prefer to start a fresh process; the exit code is its own."""
     sleeper = await cluster.master(SHOAL_MASTER__WHEN_FENCED="exit")
     await cluster.master()
     await cluster.slots_become(2)

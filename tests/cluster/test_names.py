@@ -1,4 +1,4 @@
-"""Who a node is does not depend on its address, and no two share a name or a folder."""
+"""A node's identity does not depend on its address, and no two share a name or a folder."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from tests.eventually import eventually
 from tests.no_descriptors import no_descriptors
 
 BEATS = 6
-"""Of a node that can open nothing: long enough for whatever it does between two of them."""
+"""The beats of a node that can open nothing: long enough for whatever it does between two of them."""
 
 
 async def some_beats(cluster: Cluster, node: Node) -> None:

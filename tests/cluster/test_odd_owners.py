@@ -23,7 +23,7 @@ def odd(cluster: Cluster) -> Iterator[Cluster]:
 
 
 def imported(cluster: Cluster, state: str, owner: int) -> int:
-    """A run that no command made, and that nobody has begun."""
+    """A run that no command made and no master has begun."""
     query = """INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id,
                                               failure_strategy, priority, worker_group)
                SELECT 1000000 + count(*), 1, 1, %s, %s, 'CONTINUE', 'MEDIUM', 'default' FROM workflow_instance

@@ -61,12 +61,12 @@ async def ask(cluster: Cluster, chance: random.Random, count: int) -> None:
 
 
 def ended(cluster: Cluster, count: int) -> bool:
-    """Whether so many runs have ended."""
     return bool(cluster.one(ENDED) >= count)
 
 
 def check_order(cluster: Cluster) -> int:
-    """Of each key one run at a time, in the order of the commands, as the tasks wrote it themselves. How many began."""
+    """Check that each key had one run at a time, in the order of the commands, by the tasks' journal. Returns how many
+    began."""
     query = "SELECT id, serial_key, command_id FROM workflow_instance WHERE workflow_code = %s"
     runs = {run: (key, command) for run, key, command in cluster.rows(query, CODE)}
     under_way: dict[str, int] = {}

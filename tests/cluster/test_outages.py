@@ -126,7 +126,7 @@ async def test_a_locked_command_table_makes_no_error_command(cluster: Cluster) -
 
 
 async def test_commands_without_an_owner_are_taken_by_any_free_master(cluster: Cluster) -> None:
-    """Two masters on different id_steps own residues that leave some commands to nobody; age gives them away."""
+    """Two masters on different id_steps own residues that leave some commands without an owner; age gives them away."""
     define_flowing(cluster)
     await cluster.worker()
     await cluster.master(SHOAL_MASTER__ID_STEP="1")

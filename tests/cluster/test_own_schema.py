@@ -15,7 +15,7 @@ from tests.servers.postgres import PostgresServer
 from tests.servers.warm import run_verb
 
 WOKEN = {"SHOAL_MASTER__LOOK_EVERY": "300", "SHOAL_WORKER__LOOK_EVERY": "300"}
-"""Nobody polls: what goes on was woken by NOTIFY."""
+"""Without polling: only NOTIFY wakes the nodes."""
 BESIDE = """
     SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname <> 'Jobs' AND n.nspname <> 'information_schema' AND NOT starts_with(n.nspname, 'pg_')
@@ -43,7 +43,7 @@ async def test_all_of_a_cluster_is_in_the_schema_that_its_url_names(
 
 
 async def _works(cluster: Cluster) -> None:
-    """With a role for each part, and the database as the registry."""
+    """Check that it works, with a role for each part, and the database as the registry."""
     cluster.environment.update(WOKEN)
     cluster.shoal("db", "init")
     _, users = await users_of(cluster)

@@ -61,7 +61,7 @@ def locking(cluster: Cluster, pools: Iterable[str], waits: str) -> str:
 
 
 def define(cluster: Cluster, *kinds: tuple[int, Mapping[str, int]], lasts_s: float) -> None:
-    """A workflow of so many parallel tasks of each kind of needs."""
+    """A workflow with this many parallel tasks of each kind of needs."""
     tasks: list[dict[str, Any]] = []
     for number, (count, needs) in enumerate(kinds):
         script = locking(cluster, needs, f"sleep {lasts_s}")
@@ -73,7 +73,7 @@ def define(cluster: Cluster, *kinds: tuple[int, Mapping[str, int]], lasts_s: flo
 
 
 def check_holders(cluster: Cluster, kinds: Mapping[str, int]) -> None:
-    """Nobody saw another holder; each attempt saw as many resources as it needs; and all are free again."""
+    """Check that no holder saw another, each attempt saw as many resources as it needs, and all are free again."""
     assert not (cluster.folder / "two-holders").exists(), (cluster.folder / "two-holders").read_text()
     held = re.findall(r"begin (\S+) (\S+) (\S+) ", (cluster.folder / "held").read_text())
     assert {name.rpartition("-")[0] for name, _, _ in held} == set(kinds)
@@ -83,7 +83,7 @@ def check_holders(cluster: Cluster, kinds: Mapping[str, int]) -> None:
 
 @asynccontextmanager
 async def sampling(cluster: Cluster) -> AsyncIterator[list[tuple[float, int]]]:
-    """How many resources were held at which times (in seconds of the database's clock), some 20 times a second.
+    """The number of held resources over time (seconds of the database's clock), sampled some 20 times a second.
 
     A resource is held from the claim on, also by an attempt that its worker has not begun.
     """
@@ -407,7 +407,7 @@ def serving() -> Iterator[tuple[int, list[str]]]:
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """Nothing is to be said."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
     thread = Thread(target=server.serve_forever)

@@ -1,4 +1,4 @@
-"""What a task reports of its progress, by a real worker: stored on its attempt, shown, and gone with nobody's rows."""
+"""The progress that a task reports, with a real worker: stored on its attempt, shown, and never on another's row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ZooKeeper loses all it knew, swallows what it is sent, or shows the dead: nobody is fenced for it, work goes on."""
+"""ZooKeeper loses its data, swallows requests, or shows dead nodes: nobody is fenced for it, and work continues."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from tests.eventually import eventually
 from tests.servers.zookeeper import ZooKeeperServer
 
 SESSION_S = 2.0
-"""Of these clusters, see `tests/cluster/cluster.py`."""
+"""The sessions of these clusters, see `tests/cluster/cluster.py`."""
 
 
 class Tree:
-    """What stands in ZooKeeper, by one session of the test's own: each session is a transaction too."""
+    """The content of ZooKeeper, by one session of the test's own: each session is a transaction too."""
 
     def __init__(self, client: KazooClient, root: str) -> None:
         self.client = client
         self.root = root
 
     def epochs(self) -> set[int]:
-        """Of all who are registered."""
+        """The epochs of all registered nodes."""
         folders = (f"{self.root}/{name}" for name in ("masters", "workers"))
         return {int(name) for folder in folders for name in self.client.get_children(folder)}
 
@@ -70,7 +70,7 @@ def check_that_nobody_was_fenced(cluster: Cluster) -> None:
 
 
 async def check_that_the_slots_follow(cluster: Cluster) -> None:
-    """Of two masters, who comes and who goes."""
+    """Check that the slots follow two masters that come and go."""
     await cluster.slots_become(2, within_s=10)
     third = await cluster.master()
     await cluster.slots_become(3)
@@ -81,7 +81,7 @@ async def check_that_the_slots_follow(cluster: Cluster) -> None:
 async def test_a_zookeeper_that_comes_back_empty_is_joined_again_by_all_with_their_epochs(
     cluster: Cluster, zookeeper_server: ZooKeeperServer
 ) -> None:
-    """A new ensemble at the old place refuses whoever has seen more transactions than it has made."""
+    """A new ensemble at the old place refuses clients that have seen more transactions than it has made."""
     await cluster_at_work(cluster, 300)
     url = cluster.environment["SHOAL_REGISTRY_URL"]
     with tree_of(url) as tree:
@@ -133,7 +133,7 @@ async def test_an_empty_zookeeper_is_no_proof_against_a_worker_that_could_not_jo
 
 
 async def test_each_of_three_zookeepers_may_swallow_what_it_is_sent(cluster: Cluster) -> None:
-    """It accepts and never answers, as behind a network that lost it; whoever was connected to it finds another."""
+    """It accepts and never answers, as behind a lossy network; its clients find another."""
     with Ensemble() as servers, Proxies() as proxies:
         gates = [proxies.gate(member.port) for member in servers.members]
         hosts = ",".join(f"127.0.0.1:{gate.port}" for gate in gates)

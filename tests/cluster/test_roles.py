@@ -71,7 +71,7 @@ async def test_a_cluster_works_with_a_role_for_each_part_and_fences_across_them(
 
 
 async def a_right_is_taken_away_for_a_while(cluster: Cluster, prefix: str, master: Node, worker: Node) -> None:
-    """They say so again and again with pauses, as of a server that is away, and go on when the right is back."""
+    """They report it repeatedly with pauses, like a server that is away, and continue when the right is back."""
     cluster.rows("UPDATE schedule SET state = 'OFFLINE'")
     lives = [master.epoch, worker.epoch]
     cluster.rows(f"REVOKE DELETE ON command FROM {prefix}master; REVOKE SELECT ON task_instance FROM {prefix}worker")

@@ -21,7 +21,7 @@ def limited(limit: int) -> dict[str, str]:
 
 
 async def small(cluster: Cluster, limit: int, masters: int = 1) -> None:
-    """Masters that may drive so many runs each, and a worker."""
+    """Masters that may drive `limit` runs each, and a worker."""
     for _ in range(masters):
         await cluster.master(**limited(limit))
     await cluster.worker()
@@ -32,7 +32,7 @@ def standing_for(code: int, **fields: Any) -> dict[str, Any]:
 
 
 def define_chain(cluster: Cluster, depth: int) -> None:
-    """So many workflows under each other; the lowest has a task of its own."""
+    """A chain of nested workflows; the lowest has a task of its own."""
     cluster.define(TOP + depth, "lowest", tasks=[{"name": "a", "type": "FAKE"}])
     for code in range(TOP, TOP + depth):
         cluster.define(code, f"w{code}", tasks=[standing_for(code + 1)])

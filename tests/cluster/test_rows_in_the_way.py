@@ -41,7 +41,7 @@ async def good_ones_run(cluster: Cluster, count: int = 30) -> None:
 
 
 async def long_runs(cluster: Cluster, count: int) -> list[int]:
-    """So many runs whose first task runs."""
+    """Runs whose first task runs."""
     cluster.start(LONG, count)
     running = "SELECT workflow_instance_id FROM task_instance WHERE state = 'RUNNING_EXECUTION' ORDER BY 1"
     await eventually(lambda: len(cluster.rows(running)) == count, within_s=10)
@@ -89,7 +89,7 @@ async def test_a_command_whose_id_was_given_before_is_refused_and_the_others_run
 
 
 async def test_a_command_that_cannot_even_be_refused_waits_and_the_others_run(cluster: Cluster) -> None:
-    """Its id is taken in the history and among the errors: there is no place for its record."""
+    """Its id occurs in the history and among the errors: its record has no place."""
     master = await started(cluster)
     cluster.rows("INSERT INTO command (type) VALUES ('NONSENSE')")
     await cluster.all_ends()
@@ -146,7 +146,7 @@ async def test_rows_without_an_id_are_left_where_they_are_and_the_others_run(clu
 async def test_a_run_whose_row_a_stranger_holds_is_stopped_later_and_the_others_at_once(
     cluster: Cluster, masters: int
 ) -> None:
-    """With two, either takes the other's commands by age, and meets the lock as well."""
+    """With two masters, either takes the other's commands by age, and meets the lock as well."""
     nodes = [await started(cluster), *[await cluster.master() for _ in range(masters - 1)]]
     await cluster.slots_become(masters)
     held, other = await long_runs(cluster, 2)
@@ -268,7 +268,7 @@ async def test_a_run_whose_row_cannot_be_read_waits_and_the_others_go_on(cluster
 
 
 async def test_a_run_with_a_list_that_cannot_be_read_is_named_and_the_others_go_on(cluster: Cluster) -> None:
-    """Its master dies, and the next one reads the rows. Nobody is asked to report what somebody wrote there."""
+    """Its master dies, and the next one reads the rows. Nobody has to report what somebody wrote there."""
     cluster.define(3, "above", tasks=[{"name": "a", "type": "SUB_PROCESS", "params": {"workflow": LONG}}])
     first = await started(cluster)
     scope, branch, _ = await long_runs(cluster, 3)

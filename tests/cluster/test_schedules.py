@@ -19,7 +19,7 @@ def _define(cluster: Cluster) -> list[int]:
 
 
 def _keep_fires(cluster: Cluster) -> None:
-    """What each inserted command was for, kept by the database itself: a command's own row goes when it is handled."""
+    """Let the database keep what each inserted command was for: a command's own row is deleted when it is handled."""
     cluster.rows("CREATE TABLE fire (schedule_id bigint, schedule_time timestamptz, created_at timestamptz)")
     cluster.rows("""
         CREATE FUNCTION keep_fire() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -1,4 +1,4 @@
-"""What tasks of the same user cannot read of the processes of Shoal."""
+"""What tasks of the same user cannot read from Shoal's processes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def test_a_neighbour_still_proves_the_death_of_a_process_that_hides(cluste
 
 
 async def test_a_master_has_no_keys_for_stored_secrets(cluster: Cluster) -> None:
-    """One that is none at all would be refused by whoever opens secrets."""
+    """An invalid key would be refused by any process that opens secrets."""
     cluster.environment["SHOAL_SECRETS__KEYS"] = "this is not a key"
     await cluster.master()
     cluster.environment["SHOAL_SECRETS__KEYS"] = Fernet.generate_key().decode()

@@ -1,4 +1,4 @@
-"""A fault that everything shares is nobody's: nothing is refused, failed or paused for it, and all goes on after it."""
+"""A fault that everything shares is blamed on nothing: nothing is refused, failed or paused, and all continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who had which slot is on record: once for the whole cluster, with the reason of each change."""
+"""The record of who had which slot: once for the whole cluster, with the reason of each change."""
 
 from __future__ import annotations
 

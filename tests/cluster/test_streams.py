@@ -21,7 +21,7 @@ STREAMS = """
 
 
 class Witness:
-    """What the streams themselves write: a lock that only one copy of each can hold, and all that it prints."""
+    """The streams' own witness: a lock that only one copy of each can hold, and everything that it prints."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -208,7 +208,7 @@ class Restarted:
 
     @classmethod
     async def ready(cls, cluster: Cluster, witness: Witness, folder: Path, count: int, **settings: str) -> Restarted:
-        """So many on one worker, all ready."""
+        """`count` streams on one worker, all ready."""
         ready = f"test -e {folder}/ready.$SHOAL_TASK_INSTANCE"
         script = f"(sleep 0.5; touch {folder}/ready.$SHOAL_TASK_INSTANCE) &\n{witness.script()}"
         _define(cluster, count, script, readiness={"command": ready, "every": "200ms"})
@@ -244,7 +244,7 @@ async def test_a_restart_takes_the_streams_of_a_run_one_by_one_and_waits_until_e
 async def test_a_restart_stops_at_the_stream_that_does_not_become_ready_and_goes_on_when_it_is(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    """Goal: what is wrong with new attempts does not reach all streams; one that is named is restarted nevertheless."""
+    """Goal: a fault of new attempts does not reach all streams; a stream that is named is still restarted."""
     probe = {"command": f"[ $SHOAL_ATTEMPT = 1 ] || test -e {tmp_path}/fixed", "every": "200ms", "within": "1s"}
     _define(cluster, 3, "exec sleep 600", readiness=probe)
     await cluster.master(SHOAL_MASTER__LOOK_EVERY="0.2")

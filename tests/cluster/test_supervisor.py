@@ -1,4 +1,4 @@
-"""What a supervisor hears by sd_notify from real processes."""
+"""What real processes report to a supervisor by sd_notify."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ json.JSONDecoder.decode = decode
 
 
 def suspect(cluster: Cluster, code: int, count: int) -> list[int]:
-    """Commands that a master may have died of, as whoever fenced it left them."""
+    """Commands that a master may have died of, as the node that fenced it left them."""
     query = (
         "INSERT INTO command (type, workflow_code, deaths) SELECT 'START_PROCESS', %s, 1 FROM generate_series(1, %s)"
     )
@@ -33,7 +33,7 @@ def suspect(cluster: Cluster, code: int, count: int) -> list[int]:
 
 
 async def test_what_is_suspect_is_tried_in_turn_with_a_stream_that_does_not_end(cluster: Cluster) -> None:
-    """With batches of one, each of thousands of commands is a batch after which there are more."""
+    """With batches of one, thousands of commands are as many batches with more behind them."""
     cluster.define(1001, "one", tasks=[{"name": "a", "type": "FAKE"}])
     (apart,) = suspect(cluster, 1001, 1)
     cluster.start(1001, 3_000)

@@ -27,7 +27,7 @@ def open_folder() -> Iterator[Path]:
 
 
 async def _run_as(cluster: Cluster, tenant: str, **settings: str) -> tuple[str, str | None]:
-    """How a task of that tenant ends on a worker with these settings."""
+    """The end of a task of that tenant on a worker with these settings."""
     cluster.define(1, "tenant", tasks=[{"name": "a", "type": "SHELL", "params": {"script": "id -un > who; cat who"}}])
     await cluster.master()
     cluster.start(1)

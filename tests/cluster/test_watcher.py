@@ -1,7 +1,7 @@
-"""An event is lost on purpose, or a row changed: the watcher sees it, and puts it right. Real masters and workers.
+"""An event is lost on purpose, or a row changed: the watcher notices and repairs it. Real masters and workers.
 
-A trigger of the test's own swallows what is to be lost, in the transaction that would have written it: the attempt is
-over in its row, and nobody is told.
+A trigger of the test's own swallows the event in the transaction that would have written it: the attempt is over in its
+row, and nobody is told.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ async def test_the_lost_end_of_a_task_is_found_in_its_row_and_the_run_goes_on(wa
 
 
 async def test_a_lost_end_is_found_though_another_task_of_the_run_goes_on(watched: Cluster) -> None:
-    """By its rows alone such a run has a reason to wait; its master knows that it never heard of an end."""
+    """By its rows alone such a run has a reason to wait; its master knows that it got no event of an end."""
     done = watched.folder / "done"
     tasks = [shell(watched, "long", f"until [ -e {done} ]; do sleep 0.1; done"), shell(watched, "a")]
     watched.define(1, "side by side", tasks=[*tasks, shell(watched, "b", f"touch {done}", after=("a",))])
@@ -146,7 +146,7 @@ async def test_a_wait_that_lost_its_time_is_made_due(watched: Cluster) -> None:
 
 
 async def test_a_run_that_stays_stuck_ends_as_a_failure_after_three_tries(watched: Cluster) -> None:
-    """An attempt that runs where nobody is: no reading of the rows makes it move."""
+    """An attempt runs on no worker: reading the rows does not move it."""
     watched.define(1, "never", tasks=[{"name": "a", "type": "FAKE", "worker_group": "nobody_s"}])
     (master,) = await start_all(watched, masters=1)
     watched.start(1)

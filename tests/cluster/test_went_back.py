@@ -45,7 +45,7 @@ def dump(server: PostgresServer, file: Path) -> None:
 
 
 def restore(server: PostgresServer, file: Path) -> None:
-    """Beside it, and then in its place: whoever is connected loses the database, and finds the other one."""
+    """Restore beside the database, then replace it: clients lose the database, and find the other one."""
     with server.connect() as connection:
         connection.execute("CREATE DATABASE restored")
         _run("pg_restore", server, "--exit-on-error", "--dbname=restored", str(file))

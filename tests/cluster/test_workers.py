@@ -61,7 +61,7 @@ async def test_a_killed_worker_leaves_no_process_and_its_tasks_run_elsewhere(clu
 async def test_a_worker_that_starts_again_at_once_gets_its_tasks_again_at_once(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    """It proves the death of its former life itself; the master looks and sweeps too seldom to be of any help."""
+    """It proves the death of its former life itself; the master looks and sweeps too rarely to help."""
     gate = tmp_path / "gate"
     script = cluster.journal.script(f"while [ ! -e {gate} ]; do sleep 0.1; done")
     cluster.define(1, "wait", tasks=[{"name": "a", "type": "SHELL", "params": {"script": script}}])
@@ -132,7 +132,7 @@ async def test_a_sleeping_worker_s_tasks_are_dead_before_they_run_elsewhere(clus
 async def test_a_worker_that_proc_hides_from_the_masters_lives(cluster: Cluster, option: str) -> None:
     """On one machine, as one user without privileges; workers hide themselves from their own user.
 
-    What a killed one left cannot be seen, and so not be ended, by its judges: they wait for its whole silence.
+    Masters cannot see, and so not end, what a killed worker left: they wait for its whole silence.
     """
     task = {"name": "a", "type": "SHELL", "params": {"script": cluster.journal.script("sleep 3")}}
     cluster.define(1, "long", tasks=[task])
@@ -195,7 +195,7 @@ async def test_a_stopping_worker_gives_long_tasks_to_others(cluster: Cluster) ->
 
 
 async def test_a_task_that_others_passed_since_it_was_locked_is_not_left_behind_them(cluster: Cluster) -> None:
-    """A claim begins where the last one came to, and nobody says that a row is not locked any more."""
+    """A claim begins where the last one ended, and nobody announces that a row is no longer locked."""
     cluster.define(1, "short", tasks=[{"name": "a", "type": "FAKE", "params": {"sleep_s": 0.05}}])
     await cluster.master()
     cluster.start(1, 1_000)

@@ -1,4 +1,4 @@
-"""A certificate that nobody trusts, for servers on loopback."""
+"""An untrusted certificate, for servers on loopback."""
 
 from __future__ import annotations
 

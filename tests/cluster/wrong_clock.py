@@ -19,12 +19,12 @@ time.sleep = lambda seconds: select.select([], [], [], seconds) and None
 
 
 class WrongClock:
-    """What a process's environment needs, so that its wall clock is off; `step` moves it while the process runs.
+    """The environment of a process whose wall clock is off; `step` moves it while the process runs.
 
     Args:
-        folder: for the file in which the clock is told.
-        offset_h: hours that it is ahead, negative = behind.
-        rate: how fast it goes, 1 = rightly.
+        folder: for the file with the clock's offset.
+        offset_h: hours ahead, negative = behind.
+        rate: its speed, 1 = right.
     """
 
     def __init__(self, folder: Path, offset_h: float, rate: float = 1.0) -> None:
@@ -43,5 +43,5 @@ class WrongClock:
         }
 
     def step(self, offset_h: float) -> None:
-        """From now on it is so many hours ahead."""
+        """Set the clock this many hours ahead."""
         self._file.write_text(f"{offset_h:+g}h" + (f" x{self._rate:g}" if self._rate != 1 else ""))

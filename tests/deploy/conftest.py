@@ -1,4 +1,4 @@
-"""What `deploy/` starts runs on real servers, with PostgreSQL as the registry."""
+"""Fixtures for what `deploy/` starts: real servers, with PostgreSQL as the registry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`deploy/container`: the image runs as nobody special, and each service of compose.yaml works on real servers."""
+"""`deploy/container`: the image runs without privileges, and each service of compose.yaml works on real servers."""
 
 from __future__ import annotations
 

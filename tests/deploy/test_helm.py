@@ -88,7 +88,7 @@ def pod_of(role: str, folder: Path, values: Mapping[str, Any] = LEAST) -> dict[s
 
 
 def faults(value: Any, kind: str, where: str) -> list[str]:
-    """What does not fit the schema from which the client of Kubernetes is made: names, values, what is missing."""
+    """The differences from the schema of the Kubernetes client: unknown names, wrong values, missing fields."""
     if (of := re.fullmatch(r"[Ll]ist\[(.+)\]", kind)) is not None:
         if not isinstance(value, list):
             return [f"{where} is no list"]
@@ -112,7 +112,7 @@ def faults(value: Any, kind: str, where: str) -> list[str]:
 
 
 def schema_of_others(manifest: Mapping[str, Any]) -> jsonschema_rs.Draft4Validator:
-    """That of its kind and version; a field that the kind does not have is a fault, which Kubernetes would drop."""
+    """The schema of its kind and version; an unknown field, which Kubernetes would drop, is a fault."""
     definition = YAML(typ="safe", pure=True).load((HELM.parent / OF_OTHERS[manifest["kind"]]).read_text("utf-8"))[
         "spec"
     ]

@@ -44,12 +44,12 @@ class Container:
         [self._entry] = json.loads(buildah("inspect", self.name))["OCIv1"]["config"]["Entrypoint"]
 
     def command(self, words: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-        """What runs these words in it with these variables beside the image's own."""
+        """The command that runs these words in it, with these variables besides the image's own."""
         given = [word for name, value in environment.items() for word in ("--env", f"{name}={value}")]
         return [*BUILDAH, "run", "--hostname", "localhost", *given, self.name, "--", *words]
 
     def shoal(self, words: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-        """The same for its entry point."""
+        """The same with its entry point."""
         return self.command([self._entry, *words], environment)
 
     def close(self) -> None:
@@ -78,7 +78,7 @@ class Service:
         return subprocess.run(self._container.command(probe, {}), env=OURS, capture_output=True).returncode == 0
 
     def process(self) -> psutil.Process:
-        """That of the role itself: to buildah a signal means to kill."""
+        """The process of the role itself: buildah reacts to any signal by killing."""
         below = psutil.Process(self._child.pid).children(recursive=True)
         [found] = [each for each in below if each.cmdline()[-1:] == self._service["command"] and "shoal" in each.name()]
         return found

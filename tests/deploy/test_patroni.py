@@ -32,11 +32,11 @@ SCHEMA = Path(__file__).parents[2] / "sql" / "schema.sql"
 SINGLE = 1010
 RATE = 20
 TTL_S = 20
-"""Of deploy/patroni.yml."""
+"""As in deploy/patroni.yml."""
 
 
 class Load:
-    """Starts of one workflow, so many a second, by plain SQL; what is acknowledged is remembered."""
+    """Starts one workflow at a fixed rate by plain SQL, and remembers what is acknowledged."""
 
     def __init__(self, url: str) -> None:
         self.promises = Promises()
@@ -99,13 +99,13 @@ class Scene:
         self.load = Load(self.asked)
 
     async def flows(self, after: int) -> None:
-        """What was asked for after so many commands runs to its end."""
+        """Check that runs requested after `after` commands end."""
         ended = "SELECT count(*) FROM workflow_instance WHERE command_id = ANY(%s) AND ended_at IS NOT NULL"
         ids = self.load.acknowledged_after
         await eventually(lambda: self.cluster.one(ended, ids(after)) > 0, within_s=TTL_S + 10)
 
     def checker(self, lost: Collection[int] = ()) -> Checker:
-        """Of chaos, without the commands that the database has lost."""
+        """The checker of chaos, without the commands that the database has lost."""
         kept = {id_: type_ for id_, type_ in self.load.promises.acknowledged.items() if id_ not in lost}
         return Checker(self.cluster, self.kinds, Promises(acknowledged=kept), self.journal.lines())
 

@@ -141,7 +141,7 @@ class Machine:
 
 @pytest.fixture
 def machine(cluster: Cluster, postgres_server: PostgresServer) -> Iterator[Machine]:
-    """With the database of the page's first block."""
+    """A machine with the database of the page's first block."""
     name = f"production_{secrets.token_hex(4)}"
     with postgres_server.connect() as by_hand, notify_socket(cluster.folder / "notify") as supervisor:
         by_hand.autocommit = True

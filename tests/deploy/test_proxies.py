@@ -28,7 +28,7 @@ PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
 
 
 def status(url: str) -> int:
-    """What a browser gets that trusts any certificate."""
+    """The status for a browser that trusts any certificate."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     try:

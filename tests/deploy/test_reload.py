@@ -34,7 +34,7 @@ def supervisor(cluster: Cluster) -> Iterator[NotifySocket]:
 
 
 def reload(unit: Unit, process: Child) -> None:
-    """What systemd does."""
+    """Reload as systemd does."""
     words = shlex.split(unit.one("ExecReload"))
     assert words == ["/bin/kill", "-HUP", "$MAINPID"]
     process.send(signal.SIGHUP)

@@ -48,7 +48,7 @@ class Unit:
         return shlex.split(self.one("ExecStart"))
 
     def environment(self) -> dict[str, str]:
-        """What systemd gives the process, with the files as they are."""
+        """The process environment that systemd makes, with the present files."""
         lines = list(self.all("Environment"))
         for file in self.all("EnvironmentFile"):
             path = Path(file.removeprefix("-"))

@@ -79,7 +79,7 @@ def _values(
 
 
 def draw(random: Random, among: list[Column], tables: list[str]) -> tuple[Column, str]:
-    """Any value of any column of any of these tables; each table as often as it is named."""
+    """Any value of any column of these tables; a repeated table is drawn more often."""
     table = random.choice(tables)
     column = random.choice([each for each in among if each.table == table])
     return column, random.choice(column.values)

@@ -1,6 +1,6 @@
-"""A cluster under load, of which some runs are victims: single columns of their rows are edited, and nobody else's.
+"""A cluster under load with some victim runs: only single columns of their rows are edited.
 
-Bystanders are runs and schedules of their own, started all the time. Whoever of them waits or runs for longer than
+Bystanders are runs and schedules of their own, started all the time. One that waits or runs for longer than
 `GO_ON_WITHIN_S`, by the database's clock, was stopped by an edit that did not concern it.
 """
 
@@ -80,7 +80,7 @@ _STALLED = f"""
 
 @dataclass
 class Edit:
-    """One that was made, or refused by the database (`refused` says why)."""
+    """An edit that was made, or refused by the database (`refused` says why)."""
 
     at_s: float
     what: str
@@ -131,7 +131,7 @@ class Stage:
         self._columns = columns(self.cluster.rows)
 
     async def run(self, count: int, pause_s: float, tables: list[str] | None = None) -> None:
-        """So many edits, with a pause after each. Raises AssertionError when a bystander was stopped."""
+        """Make `count` edits, with a pause after each. Raises AssertionError when a bystander was stopped."""
         loop = asyncio.get_running_loop()
         self._began_s = loop.time()
         known = [*ROWS, *INSERTED]
@@ -154,7 +154,7 @@ class Stage:
             self.check()
 
     def check(self) -> None:
-        """That every bystander goes on. Raises AssertionError with the last edits."""
+        """Check that every bystander continues. Raises AssertionError with the last edits."""
         stalled = self.cluster.rows(_STALLED, *[self.within_s] * 3)
         if stalled:
             told = "\n".join(f"{what}: {age_s:.1f} s" for what, age_s in stalled[:5])
@@ -201,7 +201,7 @@ class Stage:
         return str(old[0])
 
     async def _settles(self) -> None:
-        """Until as many nodes live as there are processes: a person who edits one node has not edited two."""
+        """Wait until as many nodes live as there are processes: a person who edits one node has not edited two."""
         for _ in range(int(10 * 2 * self.within_s)):
             living = self.cluster.one("SELECT count(*) FROM node WHERE state = 'ALIVE'")
             if living == len(self.cluster.nodes) and len(self.cluster.slots()) == self._masters:

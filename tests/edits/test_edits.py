@@ -1,4 +1,4 @@
-"""Whatever one column of one row becomes, by hand, all that it does not concern goes on."""
+"""Whatever a person writes into one column of one row, everything else continues."""
 
 from __future__ import annotations
 

@@ -124,13 +124,13 @@ class Servers:
         shutil.copy(self.folder / f"flink/{job}/job.jar", self.folder / "flink/job.jar")
 
     def flink_states(self) -> set[str]:
-        """Those of all jobs."""
+        """The states of all jobs."""
         with urllib.request.urlopen(f"{self.flink_url}/jobs/overview", timeout=10) as answer:
             return {job["state"] for job in json.load(answer)["jobs"]}
 
     @property
     def flink_result(self) -> str:
-        """What the job `once` has written."""
+        """The output of the job `once`."""
         return "".join(path.read_text() for path in (self.folder / "flink/once").glob("result/part*"))
 
     def _jar(self, name: str, mode: str, numbers: str) -> None:

@@ -26,7 +26,7 @@ CHECKED = {
     "seatunnel": "seatunnel.sh: command not found",
     "sqoop": "sqoop: command not found",
 }
-"""Those whose program the tests lack, and what their task says then."""
+"""Examples whose program the tests lack, and the message of their task."""
 ALL = sorted([*RUN, *CHECKED])
 WITHIN_S = 300.0
 
@@ -71,7 +71,7 @@ def for_dbt(postgres: PostgresServer) -> str:
 
 
 def set_environment(shell: Shell, name: str, script: str, folder: Path) -> None:
-    """As a person does, from a file."""
+    """Set it from a file, as a person does."""
     file = folder / f"{name}.sh"
     file.write_text(script)
     subprocess.run(["shoal", "environment", "set", name, str(file)], env=shell.environment, check=True, timeout=60)

@@ -75,7 +75,7 @@ class Raw:
         return await self.reader.readuntil(b"\r\n\r\n")
 
     async def rest(self) -> bytes:
-        """What comes until the other side closes."""
+        """Read until the other side closes."""
         parts = []
         with suppress(ConnectionError):
             while part := await self.reader.read(1 << 20):

@@ -1,4 +1,4 @@
-"""Clients that send nothing, send slowly or ask for ever do not keep others out."""
+"""Clients that send nothing, send slowly or ask forever do not keep others out."""
 
 from __future__ import annotations
 

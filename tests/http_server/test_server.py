@@ -1,4 +1,4 @@
-"""How a server begins and ends, in the loop of its caller or in a thread, and what it says when it cannot."""
+"""The begin and end of a server, in the loop of its caller or in a thread, and its errors."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ LISTENS = "SELECT pid FROM pg_stat_activity WHERE application_name = 'shoal-test
 
 @asynccontextmanager
 async def running(hub: Hub, database: Database) -> AsyncIterator[Hub]:
-    """It runs for the block, and listens already."""
+    """Run the hub within the block, already listening."""
     task = asyncio.create_task(hub.run())
     try:
         with hub.listen(["queue"]) as first, heard(first) as got:

@@ -1,4 +1,4 @@
-"""What nodes change reaches those who watch, soon, in few notifications, and also if the node dies in between."""
+"""Changes by nodes reach watchers, soon, in few notifications, and even if the node dies in between."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RUN = """
 
 @pytest_asyncio.fixture
 async def database(database_url: str) -> AsyncIterator[Database]:
-    """As an API process has it."""
+    """A database as an API process opens it."""
     opened = Database(database_url, application_name="shoal-test-api")
     yield opened
     await opened.close()
@@ -43,7 +43,7 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 
 @pytest_asyncio.fixture
 async def node(database_url: str) -> AsyncIterator[Database]:
-    """As a node has it."""
+    """A database as a node opens it."""
     opened = Database(database_url, application_name="shoal-test", announces_together=True)
     yield opened
     await opened.close()

@@ -1,4 +1,4 @@
-"""The hub on a real PostgreSQL: what is committed reaches those who watch it and may see it, and nobody else."""
+"""The hub on a real PostgreSQL: commits reach the watchers who may see them, and nobody else."""
 
 from __future__ import annotations
 

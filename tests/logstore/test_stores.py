@@ -1,4 +1,4 @@
-"""What every log store does, in a shared folder and on a real S3-compatible server."""
+"""Properties of every log store, in a shared folder and on a real S3-compatible server."""
 
 from __future__ import annotations
 

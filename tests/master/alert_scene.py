@@ -1,4 +1,4 @@
-"""What tests of the duties of alerts want to be there: runs that began and ended, rules, and steps of duties."""
+"""The scene of tests about the duties of alerts: runs that began and ended, rules, and steps of duties."""
 
 from __future__ import annotations
 

@@ -117,7 +117,8 @@ class Family:
         return [row for place, row in self.rows.items() if place[:2] == (code, attempt)]
 
     def is_so(self, event: ChildState) -> bool:
-        """Of a child that never was no row tells a new owner; and a pause is over when somebody has resumed it."""
+        """Whether a new owner still reads this: no row reports a child that never was, or a pause of a resumed
+        child."""
         child = self.rows.get((event.code, event.attempt, event.index))
         return child is not None and not child.by_hand
 
@@ -146,7 +147,7 @@ class Family:
         return ChildState(*place, child.state, child.outputs)
 
     def _make(self, place: Place, above: W) -> ChildState | None:
-        """As `master/claim/start_commands.py` does: one that is not made is told all the same."""
+        """Make a child as `master/claim/start_commands.py` does; one that is not made is reported all the same."""
         if place in self.rows:
             return None
         if above is W.READY_PAUSE:
@@ -159,13 +160,13 @@ class Family:
         return None
 
     def _is_refused(self, place: Place) -> bool:
-        """The same each time it is asked for."""
+        """Whether it is refused: the same each time."""
         return self._refused.setdefault(place, self._random.random() < 0.05)
 
     # ------------------------------------------------------------------------------------------ what is so
 
     def check_nothing_is_left_out(self, code: TaskCode, attempt: int) -> None:
-        """As many run side by side as may."""
+        """Check that as many run in parallel as may."""
         known = self._of(code, attempt)
         assert not self._is_over(code, attempt), "all its children have ended, and it has not"
         failed = any(end and end.state not in (W.SUCCESS, W.PAUSE) for end in known.values())

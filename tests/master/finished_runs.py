@@ -21,7 +21,7 @@ OLD, YOUNG = "100 d", "80 d"
 
 @pytest_asyncio.fixture
 async def scene(database_url: str) -> AsyncIterator[Scene]:
-    """A database with the schema, and a workflow of each of three projects: with no time, a week, and for ever."""
+    """A database with the schema, and a workflow of each of three projects: without a setting, a week, and forever."""
     database = Database(database_url, application_name="shoal-test")
     made = Scene(database)
     await made.sql(
@@ -36,7 +36,7 @@ async def scene(database_url: str) -> AsyncIterator[Scene]:
 async def finished(
     scene: Scene, ended: str | None, *, code: int = 1001, state: str = "SUCCESS", above: int | None = None
 ) -> int:
-    """A run with two attempts, its command and an event, that ended so long ago; None: it runs."""
+    """A run with two attempts, its command and an event, that ended `ended` ago; None: it runs."""
     (command,) = await scene.commands(1)
     await scene.sql("DELETE FROM command WHERE id = :id", id=command)
     age = ended or "100 d"
@@ -88,7 +88,7 @@ async def left(scene: Scene) -> set[int]:
 
 
 async def handle(scene: Scene, id_: int, master: Me) -> None:
-    """As a master records what it has handled."""
+    """Record a handled command as a master does."""
     await scene.sql(
         "INSERT INTO command (id, type, workflow_code) OVERRIDING SYSTEM VALUE VALUES (:id, 'START_PROCESS', 1001)",
         id=id_,

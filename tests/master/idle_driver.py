@@ -10,6 +10,6 @@ from node.life import Life
 
 
 def idle_driver(life: Life, poll: asyncio.Event | None = None) -> Driver:
-    """A driver whose `run` nobody has called."""
+    """A driver whose `run` was not called."""
     wake, room = asyncio.Event(), asyncio.Event()
     return Driver(life, 100, wake=wake, poll=poll or asyncio.Event(), room=room, dependents=Dependents(life, wake))

@@ -45,7 +45,7 @@ def a_runnable(plan: Plan, strategy: FailureStrategy = FailureStrategy.CONTINUE)
 
 
 def any_plan(random: Random, size: int, *, plain: bool = False) -> Plan:
-    """Any directed acyclic graph of so many tasks, written down in any order: of all kinds, or `plain` ones of workers,
+    """Any directed acyclic graph of `size` tasks, written down in any order: of all kinds, or `plain` ones of workers,
     none of them forbidden."""
     names = [f"t{number}" for number in range(size)]
     width = random.choice([1, 2, 4])
@@ -147,7 +147,7 @@ def queued(
     after: tuple[WaitReason, float] | None = None,
     values: str = "{}",
 ) -> TaskAttempt:
-    """An attempt for a worker, after so many minutes."""
+    """An attempt for a worker, after these minutes."""
     reason, minutes = after or (None, 0)
     state = TaskState.DELAY_EXECUTION if after else TaskState.QUEUED
     return TaskAttempt(code, attempt, state, retries, values=values, due_in_minutes=minutes, wait_reason=reason)

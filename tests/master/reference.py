@@ -1,6 +1,6 @@
-"""The rules of a run as they are told, computed slowly from its rows: what each task may do, sees, and what it ends as.
+"""The rules of a run, computed slowly from its rows: what each task may do and sees, and its end.
 
-Nothing of the runnable's own bookkeeping is used, nor of how it comes to know things.
+It uses nothing of the runnable's own bookkeeping.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ S = Standing
 
 
 class Reference:
-    """Of a plan, limited to `scope`; `stopping` says that nothing runs again."""
+    """The rules of a plan, limited to `scope`; `stopping`: nothing runs again."""
 
     def __init__(self, plan: Plan, scope: frozenset[TaskCode] | None, rows: Rows, *, stopping: bool = False) -> None:
         self.plan, self.scope, self.rows = plan, scope, rows
@@ -81,7 +81,7 @@ class Reference:
         return row.state is T.FAILURE and row.retries < task.retry_times
 
     def may_begin(self, code: TaskCode) -> Standing:
-        """By what stands before it alone."""
+        """Whether a task may begin, by its predecessors alone."""
         edges = [self._edge(before, code) for before in self.plan.graph.predecessors[code]]
         rule = self.plan.rules.get(code, StartWhen.ALL_SUCCESS)
         standing = _by_rule(rule, [edge for edge in edges if edge is not S.OUT])
@@ -93,7 +93,7 @@ class Reference:
         return isinstance(task.logic, ConditionsParams) and not task.is_forbidden
 
     def handlers(self, code: TaskCode) -> list[TaskCode]:
-        """What comes directly after a task and asks how that ended."""
+        """The tasks directly after a task that ask how it ended."""
         name = self.plan.tasks[code].name
         return [
             after
@@ -120,7 +120,7 @@ class Reference:
         return S.AGAIN if self.runs_again(code, row) else S.FAILED
 
     def _edge(self, before: TaskCode, after: TaskCode) -> Standing:
-        """How the task before ended for the one after: DONE, SKIPPED, FAILED, WAITS, or OUT if it does not count."""
+        """The state of an edge: DONE, SKIPPED, FAILED, WAITS, or OUT if the task before does not count."""
         match self.standing[before]:
             case S.OUT if after in self.plan.rules:
                 return S.OUT
@@ -141,14 +141,14 @@ class Reference:
         return self.scope is None or code in self.scope
 
     def has_succeeded(self, code: TaskCode) -> bool:
-        """As CONDITIONS ask; what was left out counts by its row if it has one, else as a success."""
+        """Whether it succeeded for CONDITIONS; a task left out counts by its row if it has one, else as a success."""
         row = self.latest(code)
         if self.standing[code] is S.OUT:
             return row is None or row.state not in FAILED
         return self.standing[code] in (S.DONE, S.PASSED)
 
     def left(self) -> list[TaskCode]:
-        """What would begin, were nothing halted."""
+        """The tasks that would begin if nothing were halted."""
         return [
             code
             for code, standing in self.standing.items()
@@ -158,7 +158,7 @@ class Reference:
     # ------------------------------------------------------------------------------------------ the end
 
     def verdict(self, state: W) -> W:
-        """What an instance in that state ends as, nothing of it being in flight."""
+        """The end of a run in that state with nothing in flight."""
         failed = [
             code
             for code in self.plan.tasks
@@ -200,7 +200,7 @@ class Reference:
 
 
 def _by_rule(rule: StartWhen, edges: list[Standing]) -> Standing:
-    """What a start rule makes of the tasks before one."""
+    """Apply a start rule to the tasks before one."""
     ends, still = set(edges) - {S.WAITS}, S.WAITS in edges
     if not edges or rule is StartWhen.ALWAYS:
         return S.BEGINS
@@ -220,7 +220,7 @@ def _by_rule(rule: StartWhen, edges: list[Standing]) -> Standing:
 
 
 class Given:
-    """What tasks gave to others, as its owner has heard of it, in that order."""
+    """The outputs of tasks in the order in which the owner learned of them."""
 
     def __init__(self, plan: Plan, base: Mapping[str, str], startup: frozenset[str]) -> None:
         self._plan, self._base, self._startup = plan, base, startup
@@ -243,7 +243,7 @@ class Given:
         return {**self._named(spec), **values, **{name: self._base[name] for name in self._startup}}
 
     def _named(self, spec: TaskSpec) -> dict[str, str]:
-        """What tasks before it gave, or the default of what they did not give, by the references in its text."""
+        """The values that its text names: from the tasks before it, or the defaults of missing ones."""
         before = self._plan.graph.with_all_before([TaskCode(spec.code or 0)]) - {spec.code}
         values = {}
         for other in (each for each in self._plan.spec.tasks if each.code in before):
@@ -258,7 +258,7 @@ class Given:
         return {**self._base, **self._context(leaves)}
 
     def _context(self, befores: Iterable[TaskCode]) -> dict[str, str]:
-        """Of those who gave a value the nearest; of unrelated ones what is not empty, then what was heard first."""
+        """The value of the nearest giver; of unrelated ones, the non-empty value, then the first received."""
         context = {}
         lineage = self._plan.graph.with_all_before(befores)
         for name in {name for given in self._given.values() for name in given}:

@@ -1,6 +1,6 @@
-"""What a runnable wants to be written, checked as it is written against `reference.py`.
+"""The writes of a runnable, each checked against `reference.py`.
 
-The rules stand in `_begin`, `_again`, `_kill` and `_finish`.
+The rules are in `_begin`, `_again`, `_kill` and `_finish`.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class Tables:
         self.ending = False
         """Whether a failure has ended it, by the strategy END."""
         self.halts: W | None = None
-        """What is to be done to its tasks before the transaction is over."""
+        """What must be done to its tasks before the transaction ends."""
         self.given = Given(plan, BASE, STARTUP)
         self._clock = 0
 
     def latest(self) -> list[TaskAttempt]:
-        """As `dao.tasks.task_instances` gives them: in the order in which they ended, what runs last."""
+        """The latest attempts in the order of `dao.tasks.task_instances`: by their ends, running ones last."""
         attempts = [
             TaskAttempt(code, len(rows), row.state, row.retries, row.valid, row.outputs, row.branch, row.values)
             for code, rows in sorted(
@@ -95,7 +95,7 @@ class Tables:
                     self._finish(effect)
 
     def halted(self) -> W | None:
-        """As what the instance rests, if nothing new may start."""
+        """The state in which the run rests, if nothing new may start."""
         if self.ending:
             return W.READY_STOP
         return None if self.state is W.RUNNING_EXECUTION else self.state
@@ -184,7 +184,7 @@ class Tables:
         self.halts = W.READY_STOP
 
     def halt_rows(self, state: W) -> list[Event]:
-        """What waits ends in this transaction, and is told at once; what runs is asked to end, if it is to."""
+        """Halt: what waits ends in this transaction, and is reported at once; what runs is asked to end."""
         told: list[Event] = []
         for code, row in self.live():
             if row.state in (T.DELAY_EXECUTION, T.QUEUED) or isinstance(self.plan.tasks[code].logic, DependentParams):
@@ -213,7 +213,7 @@ class Tables:
     # ------------------------------------------------------------------------------------------ what is so
 
     def check_nothing_is_left_out(self) -> None:
-        """The owner has heard all: what may begin has begun, and what is to be held or killed is."""
+        """With every event delivered, check that what may begin has begun, and what must be held or killed is."""
         reference, halted = self.reference(), self.halted()
         standings = set(reference.standing.values())
         assert Standing.AGAIN not in standings, "a loss or a failure is not made good"
@@ -236,7 +236,7 @@ class Tables:
         return [(code, rows[-1]) for code, rows in self.rows.items() if not rows[-1].state.is_final]
 
     def busy(self) -> list[TaskCode]:
-        """What goes on by itself, or by a worker."""
+        """The tasks that progress by themselves, or on a worker."""
         return [
             code
             for code, _ in self.live()
@@ -256,5 +256,5 @@ def is_queued(attempt: TaskAttempt) -> bool:
 
 
 def wait_of(attempt: TaskAttempt) -> tuple[WaitReason | None, float] | None:
-    """What it waits for, and for how many minutes; None = it does not wait."""
+    """The reason and minutes of its wait; None = it does not wait."""
     return (attempt.wait_reason, attempt.due_in_minutes) if attempt.state is T.DELAY_EXECUTION else None

@@ -154,7 +154,7 @@ async def test_a_queue_of_which_nothing_begins_is_reported(scene: Scene) -> None
 
 
 async def _waits_for(scene: Scene, needs: str) -> None:
-    """For 11 minutes."""
+    """Let a task wait for 11 minutes."""
     run = await begin(scene)
     await scene.sql(
         "INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group, "
@@ -205,7 +205,7 @@ async def test_a_pool_that_has_what_is_needed_does_not_stand_for_one_that_is_not
 
 
 async def test_a_pool_of_which_resources_were_given_back_lately_does_not_stand(scene: Scene) -> None:
-    """Whoever waits needs more than there are, and others get one for a moment each."""
+    """The waiting task needs more than there are, and others get one for a moment each."""
     await _served(scene)
     await _pool(scene, "p1", "p2")
     await _waits_for(scene, '{"proxies": 3}')

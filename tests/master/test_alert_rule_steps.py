@@ -98,7 +98,7 @@ async def test_a_run_below_another_counts_only_where_its_workflow_is_named(scene
 
 
 async def test_an_end_that_commits_late_is_not_lost(scene: Scene) -> None:
-    """Its id is smaller than that of an end that was applied before it could be seen."""
+    """Its id is smaller than that of an end that was applied before it was visible."""
     await add_rule(scene, "any run of load fails -> group data")
     late, early = await begin(scene), await begin(scene)
     async with scene.writing() as connection:

@@ -1,4 +1,4 @@
-"""Whom an end concerns: the index of what DEPENDENT tasks await, and what masters tell each other of ends."""
+"""The index of the ends that DEPENDENT tasks await, and the notifications of ends between masters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEPENDENT tasks of one master on a real database: whom an end costs something, and what is in nobody's way."""
+"""DEPENDENT tasks of one master on a real database: which ends cost something, and that none blocks another."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def life(database_url: str) -> AsyncIterator[Life]:
 
 
 class Evaluated:
-    """Whom a master evaluates, by `evaluate_all` as it is."""
+    """Records what a master evaluates, by the real `evaluate_all`."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.ids: list[TaskInstanceId] = []
@@ -61,7 +61,7 @@ class Evaluated:
 
 
 class Place:
-    """What waits for one master."""
+    """The waiting tasks of one master."""
 
     def __init__(self, life: Life, loop: Dependents, evaluated: Evaluated) -> None:
         self.loop, self.evaluated = loop, evaluated
@@ -69,7 +69,7 @@ class Place:
         self._life = life
 
     async def wait_for(self, code: int, count: int = 1, **item: str) -> list[TaskInstanceId]:
-        """So many runs whose one task waits; returns when each was evaluated."""
+        """Runs whose only task waits; returns when each was evaluated."""
         params = json.dumps({"groups": [{"items": [{"workflow": code, "cycle": "today", **item}]}]})
         values = {"master": self._life.me.epoch, "count": count, "params": params, "at": NOON}
         ids = await self.scene.sql(BEGIN, **values)
@@ -80,7 +80,7 @@ class Place:
         return ids
 
     async def ends(self, code: int, state: str = "SUCCESS") -> None:
-        """A run of that workflow has ended, and nobody was told."""
+        """End a run of that workflow without a notification."""
         await self.scene.sql(
             """INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, priority,
                                               failure_strategy, worker_group, schedule_time, ended_at)
@@ -92,7 +92,7 @@ class Place:
         )
 
     def tell(self, code: int, task: str | None = None) -> None:
-        """What other masters say then."""
+        """Send the notification of another master."""
         for payload in payloads([Happened(WorkflowCode(code), NOON, task)]):
             self.loop.notified(payload)
 

@@ -1,4 +1,4 @@
-"""What a master keeps in memory of runs that have ended: nothing."""
+"""A master keeps nothing in memory of ended runs."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 
 @pytest.fixture
 def scene(database: Database) -> Scene:
-    """The same with sentences for what a test wants to be there."""
+    """The database with a scene in sentences."""
     return Scene(database)
 
 

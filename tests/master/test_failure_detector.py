@@ -1,4 +1,4 @@
-"""Who is judged dead, and above all who is not: a wrong verdict on a worker kills its tasks."""
+"""Which nodes are judged dead, and above all which are not: a wrong verdict on a worker kills its tasks."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Watch:
 def test_a_node_that_beats_is_never_judged_however_we_look(
     kind: NodeKind, between_beats_s: list[float], looks: list[tuple[float, Registry]]
 ) -> None:
-    """Its beats come at most two beats apart, for as long as we look; our looks come as they like."""
+    """Its beats come at most two intervals apart, for as long as we look; our looks come at any time."""
     watch, now_s = Watch(kind), 0.0
     beaten_s = list(accumulate(between_beats_s * 200))
     for pause_s, registry in looks:
@@ -102,7 +102,7 @@ def test_only_the_list_of_this_moment_counts_against_a_worker() -> None:
 
 @every(("kind", "judged_after_s"), [(MASTER, 6.0), (WORKER, 30.0)])
 def test_a_gap_in_our_own_looking_starts_the_observation_again(kind: NodeKind, judged_after_s: float) -> None:
-    """We were stopped, or the database was away: then nobody could beat either."""
+    """We were stopped, or the database was away: then no node could beat either."""
     watch = Watch(kind)
     assert [watch.look(now_s, 7, ABSENT) for now_s in (0.0, 2.0, 4.0)] == [[], [], []]
     resumed_s = 64.0
@@ -160,7 +160,7 @@ def test_who_dies_before_our_eyes_is_judged_once_its_tasks_have_ended(
 
 @every("registry", [PRESENT, ABSENT, UNREADABLE])
 def test_a_worker_that_died_while_we_could_not_look_is_spared_for_its_successor(registry: Registry) -> None:
-    """It may have left results on its disk while the database was away, and they are told in its name."""
+    """It may have left results on its disk while the database was away, and they are reported in its name."""
     watch = Watch(WORKER)
     assert watch.look(0, 7, registry) == []
     back_s, spared_s = 60.0, TIMING.session_timeout.total_seconds()
@@ -205,8 +205,7 @@ def test_one_dead_node_among_many_is_the_only_one_judged() -> None:
 
 
 def test_a_node_is_judged_by_the_silence_that_it_states_itself() -> None:
-    """Whatever the detector was started with: shorter times of its own do not make it hasty, longer ones not
-    patient."""
+    """Whatever the detector's own settings: shorter times do not make it hasty, longer ones not patient."""
     said = Silence(beat_s=1, session_s=4, fence_s=60, cut_s=100)
     for kind, registry, limit_s in (
         (WORKER, ABSENT, 60),

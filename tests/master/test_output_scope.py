@@ -1,4 +1,4 @@
-"""What tasks see of each other's outputs: the laws, and a reference that looks at each ancestor for itself."""
+"""What tasks see of each other's outputs: the laws, and a reference that checks each ancestor by itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DIAMOND = plan_of(
 
 
 def contexts(plan: Plan = DIAMOND, **gave: dict[str, str]) -> Contexts:
-    """Who gave what, in the order in which they finished."""
+    """The outputs of tasks, in the order in which they finished."""
     made = Contexts(plan.graph)
     for name, outputs in gave.items():
         made.gave(plan.codes[name], outputs)
@@ -105,7 +105,7 @@ def test_a_chain_of_10000_does_not_exhaust_the_stack() -> None:
 
 
 def reference(plan: Plan, outputs: dict[TaskCode, dict[str, str]], before: set[TaskCode]) -> dict[str, str]:
-    """By the words: of all who gave it, those that no other of them comes after; of these the best."""
+    """Follow the definition: of all tasks that give it, those that no other of them comes after; of these the best."""
     order = list(outputs)
     seen = {}
     for name in {name for code in before & set(outputs) for name in outputs[code]}:

@@ -1,4 +1,4 @@
-"""What `${name}` stands for: a test for each row of the precedence, high to low, and for what goes out again."""
+"""The value of `${name}`: a test for each row of the precedence, high to low, and for the outputs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def parameters(
     inherited: dict[str, str] | None = None,
     gave: dict[str, str] | None = None,
 ) -> Parameters:
-    """Those of an instance whose task `a` has given something."""
+    """The parameters of a run whose task `a` has given something."""
     startup = startup or {}
     base = base_parameters(
         made,

@@ -1,4 +1,4 @@
-"""What is quarantined is tried alone, ever less often, and never holds up the rest."""
+"""Quarantined items are tried alone, ever less often, and never hold up the rest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BAD, LOCKED = BadData("no"), LockTaken("held")
 
 
 class Things:
-    """Of some the handling or the refusal fails; the rest is done."""
+    """Items; the handling or the refusal of some fails."""
 
     def __init__(self) -> None:
         self.fails: dict[int, Exception] = {}

@@ -171,7 +171,7 @@ def by_rule(rule: StartWhen, edges: list[str]) -> str:
 
 @dataclass
 class Reference:
-    """The same by its words: everything is computed again from how the tasks ended."""
+    """A reference by definition: everything is recomputed from how the tasks ended."""
 
     plan: Plan
     scope: frozenset[TaskCode] | None
@@ -192,7 +192,7 @@ class Reference:
         return {"skipped": "dead", "passed over": "live"}.get(standing, "open")
 
     def standing(self, code: TaskCode) -> str:
-        """What of a task may be said by its edges alone."""
+        """What the edges of a task alone decide."""
         edges = [self.edge(before, code) for before in self.plan.graph.predecessors[code]]
         standing = by_rule(self.plan.rules.get(code, StartWhen.ALL_SUCCESS), [each for each in edges if each != "out"])
         return "passed over" if standing == "begins" and self.plan.tasks[code].is_forbidden else standing

@@ -204,7 +204,7 @@ def test_a_rerun_of_some_tasks_takes_what_others_gave_before() -> None:
 @settings(max_examples=200)
 @given(logic_plans(size_max=8), st.randoms(use_true_random=False))
 def test_in_any_graph_the_name_of_a_task_before_means_its_own_value(plan: Plan, random: Random) -> None:
-    """By the words: what that task gave, whatever others gave under that name; of others the text stays."""
+    """By definition: what that task gave, whatever others gave under that name; references to others stay."""
     tasks = [
         {
             **task.model_dump(exclude_unset=True),

@@ -74,7 +74,7 @@ async def test_a_run_that_a_waiting_command_is_about_stays(scene: Scene) -> None
 
 
 async def test_the_history_of_a_deleted_run_goes_later_if_it_could_not_go_with_it(scene: Scene) -> None:
-    """Also where what has no run is kept for ever."""
+    """Even where history without a run is kept forever."""
     (waits,) = await scene.commands(1, age="200 d")
     run, young = await finished(scene, "8 d", code=1002), await finished(scene, YOUNG, code=1002)
     await delete_old(scene, kept_days=0)
@@ -268,7 +268,7 @@ async def test_many_go_in_small_steps(scene: Scene) -> None:
 
 
 async def test_a_step_takes_whole_runs_until_it_has_enough_attempts(scene: Scene) -> None:
-    """Those without attempts, those that stay, and one with more than enough are among them."""
+    """Includes runs without attempts, runs that stay, and one with more than enough."""
     runs = [await finished(scene, OLD) for _ in range(8)]
     stays = await finished(scene, YOUNG)
     await scene.sql("DELETE FROM task_instance WHERE workflow_instance_id = ANY(:runs)", runs=[runs[1], runs[7]])

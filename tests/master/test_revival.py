@@ -21,7 +21,7 @@ ALL = frozenset(PLAN.tasks)
 
 
 def going_on(type_: C, *states: T, scope: frozenset[TaskCode] | None = None, **fields: object) -> GoingOn:
-    """From an instance whose tasks a, b, ... stand so."""
+    """The revival of a run whose tasks a, b, ... have these states."""
     attempts = [TaskAttempt(TaskCode(number), 1, state) for number, state in enumerate(states, 1)]
     return revival(Move(CommandId(1), type_, WorkflowInstanceId(1), **fields), PLAN, attempts, scope)  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""How long a run may take: the limits that a definition and the settings make, and what a run does that reaches one."""
+"""The timeouts of runs: the limits in a definition and in the settings, and what a run does that reaches one."""
 
 from __future__ import annotations
 

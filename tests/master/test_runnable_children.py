@@ -249,7 +249,7 @@ def test_a_run_that_is_not_waited_for_ends_its_task_as_soon_as_it_has_begun() ->
 
 
 def test_a_new_owner_starts_it_again_only_if_it_has_not_begun() -> None:
-    """What the former owner asked for may still be on its way: whoever makes the run sees whether it is there."""
+    """The former owner's request may still be on its way: the master that makes the run sees whether it exists."""
     attempt = TaskAttempt(A, 1, T.RUNNING_EXECUTION, values="{}")
     assert starts(Runnable(an_instance(APART), APART).handle(Restored((attempt,)))) == [0]
     there = ChildState(A, 1, 0, W.SUCCESS, '{"started.run": "42"}')

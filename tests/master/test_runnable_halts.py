@@ -24,7 +24,7 @@ STOP_KILLS = KillTasks("its workflow was stopped")
 
 
 def halted(plan: Plan, state: W, strategy: FailureStrategy = FailureStrategy.CONTINUE) -> Runnable:
-    """One that was started and then asked to halt."""
+    """A run that was started and then halted."""
     runnable = a_runnable(plan, strategy)
     runnable.handle(Started())
     halt = HoldTasks() if state is W.READY_PAUSE else STOP_KILLS
@@ -86,7 +86,7 @@ def test_nothing_is_retried_in_a_stop() -> None:
 
 @every(("state", "halt"), [(W.READY_PAUSE, HoldTasks()), (W.READY_STOP, STOP_KILLS)])
 def test_whoever_claims_failover_holds_or_kills_again(state: W, halt: Effect) -> None:
-    """The owner before may have died between the state and what follows from it."""
+    """The former owner may have died between the state and its consequences."""
     assert restored(TWO, TaskAttempt(A, 1, T.QUEUED), state=state) == [halt]
 
 

@@ -17,7 +17,7 @@ from tests.master.plans import any_plan
 from tests.master.world import World
 
 TIMES = int(os.environ.get("SHOAL_TEST_TIMES", "1"))
-"""How many times as many examples as in a run of all tests."""
+"""The factor for the number of examples."""
 seeds = st.integers(0, 2**32)
 sizes = st.one_of(st.integers(1, 12), st.integers(1, 200))
 strategies = st.sampled_from(FailureStrategy)

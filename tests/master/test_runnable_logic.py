@@ -25,7 +25,7 @@ JUDGED = a_plan({"a": [], "evaluator": ["a"], "yes": ["evaluator"], "no": ["eval
 
 
 def a_switch(when: str) -> Plan:
-    """By a's output it chooses b or c; after each of them stands one, and after both."""
+    """By a's output it chooses b or c; one task follows each of them, and one both."""
     cases = {"cases": [{"when": when, "then": ["b"]}], "default": ["c"]}
     after = {"switch": [], "b": ["switch"], "c": ["switch"], "after-c": ["c"], "both": ["b", "c"]}
     return a_plan(after, fields={"switch": {"type": "SWITCH", "params": cases}})
@@ -151,8 +151,8 @@ def test_what_is_queued_again_at_a_failover_sees_what_the_tasks_before_it_gave()
 
 
 def test_what_is_given_late_is_seen_by_those_who_begin_later() -> None:
-    """With the middle of a chain left out its end does not wait; what the beginning gives reaches others still.
-    Seen before: what the end had seen was kept for all."""
+    """With the middle of a chain left out its end does not wait; the outputs of the beginning still reach others. /
+    Once a bug: what the end had seen was kept for all."""
     plan = a_plan({"a": [], "left-out": ["a"], "c": ["left-out"], "d": ["a", "c"], "giver": []})
     runnable = limited(plan, A, C, D, E)
     runnable.handle(Started())

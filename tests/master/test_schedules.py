@@ -40,7 +40,7 @@ ALONE = Slot(0, 1)
 
 @dataclass
 class Place:
-    """What the schedules want to know of the membership: the slot."""
+    """The part of the membership that schedules use: the slot."""
 
     slot: Slot | None
 
@@ -102,7 +102,7 @@ async def test_each_second_fires_once_and_none_is_left_out(life: Life, sql: Any)
 
 
 async def test_the_timer_wakes_it_for_the_next_one(life: Life, sql: Any) -> None:
-    """It looks by itself once a minute, and nothing notifies it: only the timer can be in time."""
+    """It polls once a minute, and nothing notifies it: only the timer can be in time."""
     schedule = insert(sql, "0 0 5 * * ?")
     sql("UPDATE schedule SET next_fire_at = clock_timestamp() + interval '1 s'")
     async with firing(life, Place(ALONE), SLOW):
@@ -167,7 +167,7 @@ async def test_without_a_slot_nothing_fires_and_a_new_slot_is_picked_up(life: Li
 async def test_what_was_missed_is_dealt_with_as_the_rule_says(
     life: Life, sql: Any, misfire: str, commands: int
 ) -> None:
-    """Nobody was there for the last ten hours."""
+    """No master ran for the last ten hours."""
     schedule = insert(sql, "30 * * * *", misfire=misfire, misfire_grace_s=0, next_fire_at="2026-01-01 00:30")
     sql("""UPDATE schedule SET next_fire_at =
                date_trunc('hour', clock_timestamp() - interval '30 min') + interval '30 min' - interval '9 h'""")
@@ -233,7 +233,7 @@ async def test_a_fenced_master_fires_nothing(life: Life, sql: Any) -> None:
 async def test_times_that_pass_before_any_master_sees_a_new_schedule_go_by_its_misfire_rule(
     life: Life, sql: Any, misfire: str, commands: int
 ) -> None:
-    """Made ten hours ago, as its row says; nobody has computed it since."""
+    """Its row is ten hours old, and no master has computed it since."""
     schedule = insert(sql, "30 * * * *", misfire=misfire, misfire_grace_s=0)
     sql("""UPDATE schedule SET counts_from =
                date_trunc('hour', clock_timestamp() - interval '30 min') + interval '29 min' - interval '9 h'""")

@@ -1,4 +1,4 @@
-"""What one transaction writes is bounded, whatever its batch holds."""
+"""One transaction writes a bounded amount, whatever its batch holds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.master.plans import an_instance, plan_of
 WIDE = plan_of(
     {"name": f"t{number}", "type": "FAKE", "params": {"outputs": {"a": "x" * 1_000}}} for number in range(TASKS_MAX)
 )
-"""As many tasks as a workflow may have, all of them ready at once."""
+"""The most tasks of a workflow, all of them ready at once."""
 
 
 def _begin(writes: Writes, number: int) -> None:

@@ -1,8 +1,7 @@
 """Tables, workers, children, people and a master that dies, reduced to what a runnable can notice.
 
-It lets attempts and children end, pauses, stops and revives the instance, hands events over late, twice
-and in any order, and throws the runnable away as a failover does. Every effect is checked as it is written, in
-`tables.py`.
+It lets attempts and children end, pauses, stops and revives the run, delivers events late, twice and in any order, and
+throws the runnable away as a failover does. Every effect is checked as it is written, in `tables.py`.
 """
 
 from __future__ import annotations
@@ -181,7 +180,7 @@ class World(Tables):
             self._check_children_go_on(latest)
 
     def _check_revival(self, move: Move, again: frozenset[TaskCode], latest: Mapping[TaskCode, TaskAttempt]) -> None:
-        """What runs again, by the table of command types."""
+        """Check which tasks run again, by the table of command types."""
         graph, valid = self.plan.graph, {code: each.state for code, each in latest.items() if each.valid}
         expected = set(valid)
         match move.type:
@@ -222,7 +221,7 @@ class World(Tables):
         self._transact(*told)
 
     def _transact(self, *told: Event) -> None:
-        """What `Writes` does in one transaction: effects in their order, then what is held or killed."""
+        """Do what `Writes` does in one transaction: effects in their order, then what is held or killed."""
         for event in told:
             self.write(self._tell(event))
         while self.halts is not None:

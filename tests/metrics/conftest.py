@@ -20,6 +20,6 @@ def cluster(database_url: str, zookeeper_url: str, tmp_path: Path, timing: Mappi
 
 @pytest.fixture
 def laptop(database_url: str, tmp_path: Path, timing: Mapping[str, str]) -> Iterator[Cluster]:
-    """The same with PostgreSQL as the registry."""
+    """A cluster with PostgreSQL as the registry."""
     with Cluster(database_url, database_url, tmp_path, timing) as made:
         yield made

@@ -13,7 +13,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 
 class Receiver:
-    """What it got; `status` is what it answers, `hangs_s` how long it waits before."""
+    """A receiver of traces; `status` is its answer, `hangs_s` the delay before."""
 
     def __init__(self) -> None:
         self.spans: list[Any] = []
@@ -39,7 +39,6 @@ class Receiver:
 
 
 def attributes(span: Any) -> dict[str, Any]:
-    """Its attributes."""
     return {
         pair.key: pair.value.int_value if pair.value.HasField("int_value") else pair.value.string_value
         for pair in span.attributes

@@ -1,4 +1,4 @@
-"""What the tests of metrics share: a scrape, and a value in it."""
+"""Shared by the tests of metrics: a scrape, and a value in it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def url_of(node: Node) -> str:
 
 
 def scraped(node: Node) -> str:
-    """What a process shows now."""
+    """The text of a scrape."""
     with urllib.request.urlopen(url_of(node), timeout=30) as answer:
         assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
         return str(answer.read().decode())

@@ -1,4 +1,4 @@
-"""Figures of the whole cluster: what they say, and that nobody waits for them."""
+"""Figures of the whole cluster: their values, and that nobody waits for them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.servers.postgres import PostgresServer
 
 @pytest.fixture
 def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[ClusterCollector]:
-    """One that no other test has used, in place of the process's own."""
+    """A collector that no other test has used, in place of the process's own."""
     made = ClusterCollector()
     monkeypatch.setattr(loop, "collector", made)
     monkeypatch.setattr(loop, "EVERY_S", 0.05)
@@ -35,7 +35,7 @@ def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[ClusterCollector]:
 
 
 async def shown() -> str:
-    """What a scrape shows."""
+    """The text of a scrape."""
     assert metrics.PART.refresh is not None
     await metrics.PART.refresh()
     return generate_latest(metrics.PART.registry).decode()

@@ -1,4 +1,4 @@
-"""What probes are told by each role: as it starts, works, loses its database, is drained and hangs."""
+"""The probes of each role: as it starts, works, loses its database, is drained and hangs."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ async def test_what_is_drained_is_not_ready_until_it_takes_work_again(cluster: C
 
 
 async def test_a_loop_that_hangs_is_told_from_outside(cluster: Cluster) -> None:
-    """By the sender: masters and workers end themselves then."""
+    """With a sender: masters and workers end themselves in this case."""
     sender = await started_sender(cluster, **hanging(cluster.folder))
     await eventually(lambda: ready(sender), until=OK, within_s=30)
     sender.signal(signal.SIGUSR1)

@@ -1,4 +1,4 @@
-"""What answers scrapes: who may ask, and what bad, slow and many clients cost."""
+"""The responder to scrapes: who may ask, and what bad, slow and many clients cost."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def asked(url: str, **headers: str) -> tuple[int, str]:
 
 
 def sent(url: str, data: bytes) -> bytes:
-    """What a raw request gets."""
+    """The answer to a raw request."""
     place = urlsplit(url)
     with socket.create_connection((place.hostname or "", place.port or 0), 20) as client:
         client.sendall(data)

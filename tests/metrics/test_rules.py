@@ -47,7 +47,7 @@ FINE = {
     'shoal_api_request_seconds_bucket{instance="a1", le="10.0"}': "0+60x100",
     'shoal_api_request_seconds_bucket{instance="a1", le="+Inf"}': "0+60x100",
 }
-"""A cluster in which some things have happened once, long ago."""
+"""A cluster in which some faults happened once, long ago."""
 FAULTS: dict[str, dict[str, str]] = {
     "ShoalNoMaster": {'shoal_info{role="master", instance="m1"}': ""},
     "ShoalNoWorker": {'shoal_info{role="worker", instance="w1"}': ""},
@@ -73,7 +73,7 @@ FAULTS: dict[str, dict[str, str]] = {
     "ShoalApiErrors": {'shoal_api_requests_total{instance="a1", status="5xx"}': "0+30x100"},
     "ShoalApiSlow": {'shoal_api_request_seconds_bucket{instance="a1", le="1.0"}': "0+30x100"},
 }
-"""What differs in a cluster with the fault of which an alert tells; an empty text: the series is missing."""
+"""The differences of a cluster with the fault of each alert; an empty text: the series is missing."""
 
 
 def test_each_alert_has_its_fault() -> None:

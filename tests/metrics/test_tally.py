@@ -1,4 +1,4 @@
-"""What nodes have counted stands in their beats."""
+"""Beats contain the counters of nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rules make of the ends of runs, and by when a run is expected."""
+"""Applies rules to the ends of runs, and computes by when a run is expected."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _end(state: WorkflowState, took_s: float | None = 60.0) -> RunEnd:
 
 
 def _raised(condition: Condition, states: str) -> str:
-    """Of each end in a row whether the rule raised something: `x`, else `.`."""
+    """For each end in a row: `x` if the rule raised something, else `.`."""
     failures, seen = 0, ""
     for letter in states:
         state = S if letter == "S" else F

@@ -1,4 +1,4 @@
-"""What changed, as the text of notifications."""
+"""Changes as the text of notifications."""
 
 from __future__ import annotations
 

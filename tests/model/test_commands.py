@@ -143,7 +143,7 @@ FIELDS = sorted({field.name for field in fields(CommandRow)} - {"id", "created_a
 @every("value", BAD)
 @every("name", FIELDS)
 def test_no_value_of_any_field_does_more_than_be_refused_in_a_sentence(name: str, value: str) -> None:
-    """Of any type of command."""
+    """For any type of command."""
     for row in ROWS:
         try:
             command = read_command(replace(row, **{name: value}))  # type: ignore[arg-type]
@@ -155,9 +155,9 @@ def test_no_value_of_any_field_does_more_than_be_refused_in_a_sentence(name: str
 
 
 def texts_of(command: Command) -> list[str]:
-    """What of it may be written down again, or stand in a sentence about it, apart from what stood in its row as it is.
+    """The texts that may be written down again, or occur in a sentence, apart from what its row contained verbatim.
 
-    A row cannot hold a NUL or half a character; JSON in it can.
+    A row cannot hold a NUL or an unpaired surrogate; JSON in it can.
     """
     read = [*command.start_tasks] if isinstance(command, Start | Move) else []
     if isinstance(command, Start):
@@ -265,7 +265,7 @@ def test_a_number_must_be_a_positive_one_that_the_database_has_room_for(
         (
             "start_tasks",
             r'["\ud800"]',
-            "start_tasks contains a NUL or half a character, which no name of a task has; remove it",
+            "start_tasks contains a NUL or an unpaired surrogate; remove it",
         ),
         ("start_tasks", "[true]", "start_tasks must be a list of names or codes of tasks"),
         ("start_tasks", "[1", 'start_tasks is not a valid JSON list; write one such as ["extract", "load"]'),

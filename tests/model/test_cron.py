@@ -30,7 +30,7 @@ def first(text: str, count: int, after: str = "2026-01-01T00:00+00:00", zone: Zo
 
 
 def fires_between(text: str, start: str, end: str, zone: str) -> list[str]:
-    """On the zone's clock, with its offset."""
+    """The fires on the zone's clock, with the offset."""
     fires = Cron.parse(text).between(instant(start), instant(end), ZoneInfo(zone))
     return [f"{fire.astimezone(ZoneInfo(zone)):%d %H:%M%z}" for fire in fires]
 

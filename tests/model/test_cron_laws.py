@@ -1,4 +1,4 @@
-"""What holds for every cron rule, in every zone: compared with looking at each minute of the days around a jump."""
+"""Laws of every cron rule, in every zone: compared with checking each minute of the days around a jump."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def wall_of(moment: datetime, zone: ZoneInfo) -> datetime:
 
 
 def by_the_rule(rule: Rule, start: datetime, end: datetime, zone: ZoneInfo) -> list[datetime]:
-    """The same as `between`, from looking at each minute."""
+    """As `between`, by checking each minute."""
     minutes = [start + number * MINUTE for number in range(1, (end - start) // MINUTE + 1)]
     if rule.repeats:
         return [minute for minute in minutes if rule.fits(wall_of(minute, zone))]

@@ -1,4 +1,4 @@
-"""`model/runs/deadlocks.py`: who waits for ever in the lines of serial workflows, and who only waits."""
+"""`model/runs/deadlocks.py`: which runs wait forever in the lines of serial workflows, and which only wait."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_who_stands_behind_a_deadlock_goes_on_after_it() -> None:
 
 
 def test_where_any_run_can_end_nobody_waits_for_ever() -> None:
-    """Through another line too: its own run would go on, if the one beside ends."""
+    """Through another line too: its own run continues if the one beside it ends."""
     child = run(3, A, 1, waits=True, max_active=2)
     assert deadlocked([run(1, A), run(2, A), child]) == {}
     assert deadlocked([run(1, A), child]) == {}, "a place is free: it is about to begin"

@@ -1,4 +1,4 @@
-"""What a workflow declares of its parameters: how it is written, and which values it allows."""
+"""What a workflow declares about its parameters: the syntax, and the allowed values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose turn a duty is: of one master always, whatever the slots."""
+"""Whose turn a duty is: always one master's, whatever the slots."""
 
 from __future__ import annotations
 

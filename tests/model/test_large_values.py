@@ -1,4 +1,4 @@
-"""What stands for a value that is too large for a row, and what is made of it."""
+"""The texts that stand for values too large for a row, and their use."""
 
 from __future__ import annotations
 

@@ -59,8 +59,8 @@ def test_a_value_is_taken_as_a_person_would_read_it(written: Any, text: str) -> 
         ({"1a": "x"}, 'task "a": field "local_params.0.name": must be letters, digits and _ . only, and begin with a '
             "letter or _"),
         ({"p": {"direct": "BOTH"}}, "task \"a\": field \"local_params.0.direct\": input should be 'IN' or 'OUT'"),
-        ({"p": "a\x00"}, 'task "a": field "local_params.0.value": must not contain a NUL or half a character, which no '
-            "process takes"),
+        ({"p": "a\x00"}, 'task "a": field "local_params.0.value": must not contain a NUL or an '
+            "unpaired surrogate"),
         ([{"name": "p"}, {"name": "p"}], 'task "a" has two local_params of one name; give each its own'),
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the definition of a task that waits may say."""
+"""What the definition of a waiting task may contain."""
 
 from __future__ import annotations
 

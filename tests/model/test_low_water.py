@@ -165,8 +165,8 @@ LOOK_S = 2.0
 def test_whatever_commits_when_a_look_from_the_mark_finds_what_waits(
     inserts: list[tuple[float, float, float, bool]], begin_s: float
 ) -> None:
-    """Each insert is given its id, then begins to write, then commits or gives up. Nothing is ever taken, so that each
-    row must be found from the mark for ever. That of the events is like that of the commands."""
+    """Each insert gets its id, then begins to write, then commits or gives up. Nothing is ever taken, so each row must
+    always be found from the mark. The mark of events works like that of commands."""
     rows = [
         (id_, given_s, given_s + writes_after_s, given_s + writes_after_s + lasts_s, commits)
         for id_, (given_s, writes_after_s, lasts_s, commits) in enumerate(sorted(inserts), 1)

@@ -1,4 +1,4 @@
-"""What nodes do in a second, from their beats."""
+"""What nodes do per second, from their beats."""
 
 from __future__ import annotations
 

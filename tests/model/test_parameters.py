@@ -94,7 +94,7 @@ def test_a_number_that_python_does_not_read_is_told_as_one() -> None:
 
 @every("text", [r'{"p": "\u0000"}', r'{"\u0000": 1}', r'{"p": "\ud800"}', '{"p": "\udc80"}', r'{"p": ["\ud800"]}'])
 def test_what_no_process_takes_is_refused(text: str) -> None:
-    assert fault(text).endswith("contains a NUL or half a character, which no process takes; remove it")
+    assert fault(text).endswith("contains a NUL or an unpaired surrogate; remove it")
     fault(text).encode()
 
 

@@ -1,4 +1,4 @@
-"""A resource pool as it is written: what is accepted, and the sentence and place of what is not."""
+"""The syntax of a resource pool: what is accepted, and the sentence and place of each fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`model/pools/turns.py`: whose turn it is, who reserves, and that nobody is overtaken for ever."""
+"""`model/pools/turns.py`: whose turn it is, who reserves, and that nobody is overtaken forever."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def stream(id_: int, **needs: int) -> Waiter:
 
 
 def spread(me: int, loads: Mapping[int, tuple[int, int]], overdue: Collection[int] = ()) -> Spread:
-    """Of group g; `loads` are the streams and the free places of each worker."""
+    """The spread of group g; `loads` has the streams and the free places of each worker."""
     deal = Deal([WorkerLoad(Epoch(each), *load) for each, load in loads.items()])
     return Spread(Epoch(me), {"g": deal}, {TaskInstanceId(each) for each in overdue})
 
@@ -60,7 +60,7 @@ def test_what_can_never_begin_reserves_nothing() -> None:
 
 
 def test_what_waits_for_resources_that_streams_hold_reserves_only_those() -> None:
-    """They give back nothing by themselves: the others of its pools could stand idle for ever."""
+    """Streams return nothing by themselves: other pools of the waiter could stand idle forever."""
     waiting = [waiter(1, q=1, p=3), waiter(2, p=1)]
     rooms = {**free(p=2), "q": PoolRoom(0, 1, is_held=True, by_streams=1)}
     assert given_to(turns(waiting, rooms, {"g"}, 9, set())) == [2]
@@ -179,7 +179,7 @@ needs = st.dictionaries(st.sampled_from("abc"), st.integers(1, 3), min_size=1, m
 def test_all_that_can_begin_begins_and_the_first_is_never_overtaken(
     waiting: list[Mapping[str, int]], sizes: dict[str, int]
 ) -> None:
-    """What runs ends one by one: everybody has had its turn in the end, and no pool ever gives more than it has."""
+    """Running attempts end one by one: in the end each had its turn, and no pool ever gives more than it has."""
     left = {number: waiter(number, **need) for number, need in enumerate(waiting)}
     possible = {n for n, each in left.items() if all(sizes[pool] >= count for pool, count in each.needs.items())}
     running: list[Waiter] = []

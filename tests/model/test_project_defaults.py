@@ -81,7 +81,7 @@ FIELDS = st.fixed_dictionaries({}, optional={name: st.sampled_from(values) for n
 def test_the_file_of_a_saved_version_says_the_same_and_its_own_text_too(
     kind: dict[str, Any], own: dict[str, Any], of_project: dict[str, Any], later: dict[str, Any]
 ) -> None:
-    """Whatever the project has: a file that is made from a version names what its defaults would change."""
+    """Whatever the project has: a file made from a version names what its defaults would change."""
     if kind.get("stream") or kind is SUB:
         own = {name: value for name, value in own.items() if name == "priority"}
     said = spec({**kind, **own})

@@ -16,7 +16,7 @@ HIGH, MEDIUM, LOW = Priority.HIGH, Priority.MEDIUM, Priority.LOW
 
 
 def knowing_nothing_waits(*groups: str) -> QueuePlaces:
-    """Those of a worker whose claim at 0 s has just found that its queue is empty."""
+    """A worker whose claim at 0 s has just found that its queue is empty."""
     places = QueuePlaces(groups or ("a", "b"))
     places.begin(0)
     places.end([])
@@ -47,7 +47,7 @@ def test_what_was_queued_is_searched_from_its_oldest_run() -> None:
     ["", "a", "a,c", "a,>MEDIUM:9:b", "a,>MEDIUM:x:a", "a,>URGENT:9:a", "a,>MEDIUM:9999999999999999999:a", "a,>"],
 )
 def test_where_it_was_not_said_everything_is_searched(payload: str) -> None:
-    """A former master names the groups only, and whoever finds work of others means everybody."""
+    """A former version names only the groups, and a finder of other nodes' work means everything."""
     places = knowing_nothing_waits()
     places.note(said((MEDIUM, "a", 9)))
     places.note(payload)
@@ -98,7 +98,7 @@ def test_everything_is_searched_now_and_then_and_what_was_said_is_not_forgotten(
 
 
 def test_a_claim_after_a_pause_searches_only_where_something_was_said() -> None:
-    """In the pause the polls have found nothing. If they had, they would have said so."""
+    """During the pause the polls found nothing; otherwise they would have noted it."""
     places = knowing_nothing_waits()
     places.note(said((MEDIUM, "a", 7)))
     later_s = ALL_EVERY_S + 10

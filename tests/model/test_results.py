@@ -1,4 +1,4 @@
-"""What `${...}` names beside a parameter: the syntax, and parts of JSON values."""
+"""What `${...}` names besides a parameter: the syntax, and parts of JSON values."""
 
 from __future__ import annotations
 

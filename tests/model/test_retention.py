@@ -1,4 +1,4 @@
-"""How large the steps of the duty `retention` are."""
+"""The size of the steps of the duty `retention`."""
 
 from __future__ import annotations
 

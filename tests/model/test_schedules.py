@@ -53,7 +53,7 @@ def after(**span: float) -> datetime:
 
 
 def rounds(table: Timetable, nows: list[datetime]) -> tuple[list[datetime], Computed]:
-    """What fires over several looks, each repeated until nothing is due; and the last answer."""
+    """The fires over several looks, each repeated until nothing is due; and the last answer."""
     fired: list[datetime] = []
     done = compute(table, nows[0], None, None)
     assert done.fires == ()

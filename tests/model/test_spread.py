@@ -1,4 +1,4 @@
-"""How streams are spread over workers."""
+"""The spread of streams over workers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_with_places_for_all_nobody_gets_one_while_another_has_two_less(waiting:
 def test_what_one_worker_takes_does_not_change_what_the_others_are_to_take(
     waiting: int, of: list[WorkerLoad], order: object
 ) -> None:
-    """So workers that claim at once, each by what it read, together take no more than their shares."""
+    """So workers that claim at once, each by its own reading, together take no more than their shares."""
     whole = shares(waiting, of)
     left, now = waiting, list(of)
     order.shuffle(now)  # type: ignore[attr-defined]

@@ -19,7 +19,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "guides" / "workflows.md"
 ENDS = ("succeeded", "skipped", "failed")
 DECISIONS = {"✓": Decision.STARTS, "○": Decision.SKIPPED, "✗": Decision.NEVER}
 STATES = ("succeeded", "skipped", "failed", "never starts", "did not choose it", "runs", "has not started")
-"""Of a task before another."""
+"""The states of a task before another."""
 
 
 def table() -> dict[tuple[frozenset[str], str], str]:
@@ -40,7 +40,7 @@ TABLE = table()
 
 
 def expected(rule: StartWhen, ends: frozenset[str], *, waits: bool) -> Decision | None:
-    """As the page says it."""
+    """The decision according to the page."""
     if not ends:
         return Decision.STARTS if rule is StartWhen.ALWAYS or not waits else None
     cell = TABLE[ends, rule]
@@ -82,7 +82,7 @@ def a_join(rule: StartWhen, count: int) -> Plan:
 
 
 class Scene:
-    """What becomes of the last task while the states of those before it come about."""
+    """The last task, while the states of those before it change."""
 
     def __init__(self, plan: Plan) -> None:
         self.target = plan.codes["t"]

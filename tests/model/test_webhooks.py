@@ -7,7 +7,7 @@ from model.runs.webhooks import Delivery, signature
 SECRET, ID, TIMESTAMP = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330"
 BODY = b'{"test": 2432232314}'
 SIGNED = "g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
-"""What a library of others makes of these."""
+"""The signature by an independent library."""
 
 
 def test_a_signature_is_the_one_that_other_libraries_make() -> None:

@@ -136,7 +136,7 @@ def test_a_missing_field_is_named_with_its_task() -> None:
         ({"name": ""}, 'task "": field "name": string should have at least 1 character'),
         ({"name": "a\nb"}, "task 'a\\nb': field \"name\": must not contain control characters"),
         ({"name": "a\x9b2J"}, "task 'a\\x9b2J': field \"name\": must not contain control characters"),
-        ({"name": "\ud800"}, "task '\\ud800': field \"name\": must not contain half a character"),
+        ({"name": "\ud800"}, "task '\\ud800': field \"name\": must not contain an unpaired surrogate"),
         ({"type": ""}, 'task "a": field "type": string should have at least 1 character'),
         ({"type": None}, 'task "a": field "type": must be a text; write it in quotes'),
         ({"after": "b"}, 'task "a": field "after": must be a list, such as [a, b]'),
@@ -312,9 +312,9 @@ CIRCLE.append(CIRCLE)
 @every(
     ("value", "what"),
     [
-        ("\x00", "must not contain a NUL or half a character, which no process takes"),
-        (["\ud800"], "must not contain a NUL or half a character, which no process takes"),
-        ({"\x00": 1}, "must not contain a NUL or half a character, which no process takes"),
+        ("\x00", "must not contain a NUL or an unpaired surrogate"),
+        (["\ud800"], "must not contain a NUL or an unpaired surrogate"),
+        ({"\x00": 1}, "must not contain a NUL or an unpaired surrogate"),
         ([float("nan")], "must not contain the number nan; write it in quotes"),
         ([b"x"], "must not contain a bytes; JSON has texts, numbers, lists and objects"),
         (nested(NESTING_MAX + 1), "must not be nested deeper than 50 levels"),

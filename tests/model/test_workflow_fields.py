@@ -12,7 +12,7 @@ from model.definitions.workflow import TaskSpec, WorkflowSpec
 from tests.every import every
 from tests.model.test_workflow import TASK, a_task, fault, nested
 
-NUL = "must not contain a NUL or half a character, which no process takes"
+NUL = "must not contain a NUL or an unpaired surrogate"
 
 
 @every(("field", "value"), [("description", "a\x00"), ("outputs", ["a", "\x00"])])
@@ -22,7 +22,7 @@ def test_a_text_that_no_database_takes_is_refused_before_it_is_saved(field: str,
 
 
 def assert_can_be_saved(spec: WorkflowSpec) -> None:
-    """A database takes neither a NUL nor half a character, and what it gives back is the same."""
+    """A database takes neither a NUL nor an unpaired surrogate, and what it gives back is the same."""
     text = spec.model_dump_json()
     assert "\\u0000" not in text
     assert WorkflowSpec.parse(json.loads(text)) == spec

@@ -1,9 +1,9 @@
-"""Whether a line printed what its page shows.
+"""Compares the output of a line with its page.
 
-What differs each time does not count: times, durations, ids, ports, paths, load, names of nodes and fingerprints; nor
-does whether a run waited so long that its head says `1.6 s of 7.2 s`.
-Lines are compared one by one in their order, and none may be missing or too many. How columns are aligned does not
-count, nor do empty lines. `…` or `...` stands for anything within a line, alone in one for any number of lines.
+Differences that vary are ignored: times, durations, ids, ports, paths, load, names of nodes and fingerprints, and
+whether a run waited so long that its head says `1.6 s of 7.2 s`.
+Lines are compared one by one in their order, and none may be missing or superfluous. The alignment of columns and empty
+lines do not count. `…` or `...` stands for anything within a line, alone in one for any number of lines.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Ids:
         "workflow": (r"(?:code|send\.py)", "CODE"),
         "schedule": (r"(?:[Ss]chedule|schedule (?:on|off|delete|edit))", "ID  WORKFLOW  CRON"),
     }
-    """What an id follows in a sentence or a line to type, and what heads the column of ids in a table."""
+    """What an id follows in a sentence or a line to type, and the heading of the column of ids in a table."""
     _UNSEEN = ("42", "43")
 
     def __init__(self) -> None:

@@ -31,19 +31,19 @@ _READS = re.compile(
 _UP = re.compile(r"(?:\.venv/bin/)?shoal up\b")
 _FUTURE = re.compile(r"(--(?:start|end) )\d{4}")
 _MAKE = re.compile(r"make\b")
-"""What is made takes minutes: that there is such a target with such variables is seen without running it."""
+"""Targets take minutes: a dry run shows that the target and its variables exist."""
 _CLEAR = (
     "UPDATE workflow_definition SET name = name || code WHERE code > 1001; "
     "DELETE FROM schedule; DELETE FROM error_command"
 )
-"""What pages before this one left, which its reader does not have."""
+"""Removes what pages before this one left, which its reader does not have."""
 _ABROAD = ("/srv", "/etc/shoal")
 """Folders that pages name, and that an ordinary user may not write: they lie in the home instead."""
 
 
 @dataclass(frozen=True)
 class Printed:
-    """What a line printed, and how it ended."""
+    """The output of a line, and its exit code."""
 
     code: int
     out: str
@@ -51,7 +51,7 @@ class Printed:
 
     @property
     def text(self) -> str:
-        """What the line is about: what it printed, or the reason why it was refused."""
+        """The text that the line is about: its output, or the reason of a refusal."""
         return self.out or self.err
 
 
@@ -173,7 +173,7 @@ class Newcomer:
             subprocess.run(["chown", "-hR", f"{self._user.pw_uid}:{self._user.pw_gid}", self.clone], check=True)
 
     def _make_venv(self, venv: Path, python: Path) -> None:
-        """What `make setup` makes, but for the libraries: they are those of the environment that runs the tests."""
+        """Make what `make setup` makes, except the libraries: they are those of the test environment."""
         libraries = [path for path in sys.path if path.endswith("-packages")]
         packages = venv / f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
         packages.mkdir(parents=True)
@@ -252,7 +252,7 @@ class Newcomer:
 
 
 def _fault(shown: Sequence[str], printed: Printed) -> str:
-    """What is not as the page shows it. The exit code is that of the table in docs/reference/cli.md."""
+    """The difference from the page. The exit codes are those of docs/reference/cli.md."""
     text = "\n".join(shown)
     if text.startswith("shoal: "):
         expected = {1, 2, 3, 5}

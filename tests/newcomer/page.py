@@ -53,9 +53,9 @@ class Page:
 
     Attributes:
         name: its path in the tree.
-        lines: to be typed, in their order.
+        lines: to type, in order.
         workflows: the YAML blocks, to be saved first.
-        files: that are there, by their names.
+        files: existing files by name.
     """
 
     name: str

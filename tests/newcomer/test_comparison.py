@@ -46,8 +46,8 @@ def test_everything_else_counts(shown: str, printed: str) -> None:
 
 def test_ids_of_the_page_become_those_of_here() -> None:
     ids = Ids()
-    ids.learn(["Run 2 of hello", "Schedule 1 starts hello", "Workflow is asked for by command 3."],
-              "Run 7 of hello\nSchedule 5 starts hello\nWorkflow is asked for by command 9.")  # fmt: skip
+    ids.learn(["Run 2 of hello", "Schedule 1 starts hello", "Workflow is requested by command 3."],
+              "Run 7 of hello\nSchedule 5 starts hello\nWorkflow is requested by command 9.")  # fmt: skip
     assert ids.typed("shoal log 2/greet") == "shoal log 7/greet"
     assert ids.typed("shoal schedule off 1") == "shoal schedule off 5"
     assert ids.typed("shoal schedule delete 1") == "shoal schedule delete 5"

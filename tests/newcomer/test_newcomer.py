@@ -1,4 +1,4 @@
-"""What a newcomer types from the pages works, and prints what the pages say."""
+"""The lines that a newcomer types from the pages work, and print what the pages say."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.newcomer.newcomer import ROOT, Newcomer
 from tests.newcomer.page import Line, Page
 
 FIRST = ("README.md", "docs/reference/cli.md")
-"""Those that start a cluster; the others use the last one."""
+"""Pages that start a cluster; the others use the last one."""
 PAGES = [
     *FIRST,
     *sorted({str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")} - set(FIRST)),

@@ -1,4 +1,4 @@
-"""What a newcomer types is what stands on the page."""
+"""The lines that a newcomer types are those of the page."""
 
 from __future__ import annotations
 

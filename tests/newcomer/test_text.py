@@ -11,7 +11,7 @@ from tests.shoal.test_verbs import VERBS
 
 
 def _unknown(code: str) -> list[str]:
-    """What of `shoal VERB --option ...` there is not; nothing for the name of a group of verbs."""
+    """The unknown parts of `shoal VERB --option ...`; empty for the name of a group of verbs."""
     words = code.split()
     if any(verb.startswith(f"{code} ") for verb in VERBS):
         return []

@@ -25,7 +25,7 @@ def call(path: str, arguments: list[str]) -> int:
 
 
 def serve(path: str) -> None:
-    """Until it is killed, and then no call goes on."""
+    """Serve until it is killed; no call continues then."""
     import pkgutil
     import signal
     from contextlib import suppress

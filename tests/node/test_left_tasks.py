@@ -1,4 +1,4 @@
-"""Who fences a worker of its machine first ends what that one left, however long it takes, or waits for its silence."""
+"""A node that fences a worker of its machine first ends what that left, or waits for its whole silence."""
 
 from __future__ import annotations
 

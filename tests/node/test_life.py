@@ -48,7 +48,7 @@ async def test_of_a_process_and_its_clone_one_stops_at_its_next_beat(database_ur
 
 
 async def test_nor_do_both_go_on_when_they_were_copied_while_beats_had_no_answer(database_url: str) -> None:
-    """Whose beats had none may find a number a little higher than it knows; but only once."""
+    """A copy whose beats had no answer may find a number slightly higher than it knows; but only once."""
     life, heartbeat = await _begin(database_url)
     await life.beat(heartbeat)
     for _ in range(3):
@@ -67,7 +67,7 @@ async def test_nor_do_both_go_on_when_they_were_copied_while_beats_had_no_answer
 
 
 async def test_what_a_former_primary_told_is_asked_again_where_it_is_recorded(database_url: str) -> None:
-    """One that was frozen answers for a moment when it goes on, and is behind: that stops nobody."""
+    """A frozen primary answers for a moment when it continues, and is behind: that stops nobody."""
     life, heartbeat = await _begin(database_url)
     answers = ["a beat is gone", None]
 

@@ -1,4 +1,4 @@
-"""Who takes a name: nobody else that lives has it, and a former life is fenced as a judge would do it."""
+"""Taking a name: no other living node may have it, and a former life is fenced by the rules of the failure detector."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Scene:
     beats: dict[int, int] = field(default_factory=dict)
 
     async def node(self, kind: NodeKind, name: str, process: ProcessIdentity = ELSEWHERE) -> Me:
-        """One that has beaten once."""
+        """A node that has beaten once."""
         async with self.database.writing() as connection:
             me = await nodes.enlist(connection, uuid4(), NewNode(kind, SAME_ADDRESS, process, name))
         await self.beat(me)

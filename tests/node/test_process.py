@@ -57,7 +57,7 @@ def test_a_process_is_gone_once_it_has_ended_whoever_has_its_pid_now() -> None:
 @needs_root
 @pytest.mark.parametrize("option", [NO_ACCESS, INVISIBLE])
 def test_a_living_process_that_proc_hides_is_not_gone(option: str) -> None:
-    """What cannot be told is not a death: who had the pid before, and a corpse. That a pid is free is certain."""
+    """What cannot be decided is no death: the former owner of a pid, and a zombie. Only a free pid is certain."""
     assert _told(seeing(option)) == {
         "lives": False,
         "had its pid before": False,

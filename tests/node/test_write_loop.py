@@ -1,4 +1,4 @@
-"""Which errors of a round blame what it held: those that nobody foresaw, never those of a server that goes away."""
+"""Which errors of a round blame its data: unexpected ones, never those of an unavailable server."""
 
 from __future__ import annotations
 

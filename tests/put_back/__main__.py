@@ -21,7 +21,7 @@ from tests.put_back.bugs import BUGS
 
 ROOT = Path(__file__).parents[2]
 FAILED, LIMIT_S = 1, 900
-"""What pytest says when tests ran and one failed; no test takes so long."""
+"""pytest's exit code for a failed test, and the limit for one run."""
 
 
 def main(numbers: list[str]) -> int:

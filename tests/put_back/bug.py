@@ -1,4 +1,4 @@
-"""What a bug that was once in Shoal is: how to put it back, and which test finds it then."""
+"""A former bug of Shoal: how to put it back, and which test finds it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Switch:
 
     name: str
     seeds: str
-    """How many seeds of how many violate something then, measured."""
+    """How many seeds of how many then violate something, as measured."""
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,10 @@ class Patch:
 
 @dataclass(frozen=True)
 class Bug:
-    """One that none of the judges found while it was there."""
+    """A bug that no test found while it existed."""
 
     number: str
-    """Of the report; several bugs may have been in one."""
+    """The number of the report, which may contain several bugs."""
     was: str
     back_by: Switch | Patch
     found_by: str = ""

@@ -1,4 +1,4 @@
-"""What can be put back still fits, and its test is there; `make put-back` sees that the test finds it."""
+"""Every bug can still be put back, and its test exists; `make put-back` checks that the test finds it."""
 
 from __future__ import annotations
 

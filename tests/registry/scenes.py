@@ -1,4 +1,4 @@
-"""What the contract suite needs to know of each implementation: how to make clients, and how to hurt them."""
+"""What the contract suite needs of each implementation: how to make clients, and how to hurt them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from tests.servers.postgres import PostgresServer
 from tests.servers.zookeeper import ZooKeeperServer
 
 SESSION = timedelta(seconds=2)
-"""Of a client whose session ends, or is to be proved again, while a test waits for that."""
+"""For clients whose session ends, or must be proved again, while a test waits for that."""
 SESSION_S = SESSION.total_seconds()
 LONG_SESSION = timedelta(seconds=60)
-"""Of every other client: none of its requests is given up while the machine keeps a server waiting."""
+"""For all other clients: none of their requests is given up while the machine keeps a server waiting."""
 OPEN_S = 60.0
 
 
@@ -56,7 +56,7 @@ class Scene(Protocol):
     name: str
     url: str
     secret: str
-    """The password in `url`, which nobody may ever see."""
+    """The password in `url`, which must never be shown."""
 
     async def stop_server(self) -> None: ...
 

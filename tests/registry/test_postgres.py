@@ -1,4 +1,4 @@
-"""What only the PostgreSQL registry can suffer."""
+"""Faults of the PostgreSQL registry alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def scene(postgres_server: PostgresServer, database_url: str) -> PostgresScene:
 
 
 async def test_a_change_of_status_wakes_the_others_and_a_mere_beat_does_not(scene: PostgresScene) -> None:
-    """Method: a third one hears everything, in the order in which it was said, up to its own word."""
+    """Method: a third client receives everything in order, up to its own message."""
     async with opened(scene) as one, opened(scene) as other:
         await one.register(master(1))
         with scene.connect() as third:

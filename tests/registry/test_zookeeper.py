@@ -1,4 +1,4 @@
-"""What only the ZooKeeper registry can suffer."""
+"""Faults of the ZooKeeper registry alone."""
 
 from __future__ import annotations
 

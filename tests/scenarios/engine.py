@@ -49,7 +49,7 @@ class Engine:
         return code
 
     def next_code(self) -> int:
-        """A workflow code that nobody has, below those that saved workflows get."""
+        """A free workflow code, below those that saved workflows get."""
         query = """SELECT 1 + greatest(1000, (SELECT max(code) FROM workflow_definition WHERE code < 100000),
                                        (SELECT max(workflow_code) FROM workflow_version
                                         WHERE workflow_code < 100000))"""
@@ -121,7 +121,7 @@ class Engine:
         await eventually(lambda: self.tasks(run).get(task), until=state, within_s=WITHIN_S)
 
     async def claim(self, run: int, task: str) -> None:
-        """Take a task `BY_HAND`, as a worker does; one that never looks whether it is to be killed."""
+        """Take a task `BY_HAND`, as a worker does that never checks whether to kill it."""
         query = """UPDATE task_instance SET state = 'RUNNING_EXECUTION', worker_id = %s, started_at = clock_timestamp()
                    WHERE workflow_instance_id = %s AND task_name = %s AND state = 'QUEUED' RETURNING id"""
         worker = self._worker_by_hand()
@@ -194,7 +194,7 @@ class Engine:
         return list(self.cluster.rows(query, run, task))
 
     def values(self, run: int, task: str) -> dict[str, str]:
-        """What `${name}` stands for in the latest attempt of a task."""
+        """The values of `${name}` in the latest attempt of a task."""
         query = """SELECT parameter_values FROM task_instance WHERE workflow_instance_id = %s AND task_name = %s
                    ORDER BY attempt DESC LIMIT 1"""
         return dict(json.loads(self.cluster.one(query, run, task)))

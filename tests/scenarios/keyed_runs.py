@@ -61,7 +61,7 @@ def let_go(engine: Engine, command: int) -> None:
 
 
 def end_by_hand(session: psycopg.Connection, run: int) -> None:
-    """As its owner ends it, but for the call of its line."""
+    """End a run as its owner does, but without the call of its line."""
     for table, key in (("task_instance", "workflow_instance_id"), ("workflow_instance", "id")):
         end = sql.SQL("UPDATE {} SET state = 'SUCCESS', ended_at = now() WHERE {} = %s")
         session.execute(end.format(sql.Identifier(table), sql.Identifier(key)), (run,))

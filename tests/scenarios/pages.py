@@ -95,7 +95,7 @@ class Page:
             assert answer.code == 0, f"{line}: {answer.out}{answer.err}"
 
     async def _compare(self, query: str, text: str) -> None:
-        """Until it is so, since what was asked for takes its time."""
+        """Compare repeatedly until it fits, since requests take their time."""
         head, _, *rows = [line for line in text.splitlines() if line.strip()]
 
         def difference() -> object:
@@ -112,7 +112,7 @@ class Page:
             return [names, *([_shown(value) for value in row] for row in cursor)]
 
     def _numbered(self, text: str) -> str:
-        """With the numbers that workflows and runs have here; NULL for a run that is not there yet."""
+        """Insert the actual numbers of workflows and runs; NULL for a run that does not exist yet."""
         query = "SELECT id FROM workflow_instance WHERE workflow_code = ANY(%s) ORDER BY id"
         runs = [id_ for (id_,) in self._engine.cluster.rows(query, self._codes)]
         numbers = {
@@ -127,7 +127,7 @@ def _cells(line: str) -> list[str]:
 
 
 def _shown(value: Any) -> str:
-    """As psql shows it."""
+    """Format a value as psql does."""
     if isinstance(value, bool):
         return "t" if value else "f"
     return "" if value is None else str(value)

@@ -37,7 +37,7 @@ STARTS: dict[str, tuple[dict[str, Any], str]] = {
     "params too deep": ({"params": '{"a":' * 100_000 + "1" + "}" * 100_000}, "params is nested too deeply"),
     "params too large": ({"params": json.dumps({"a": LONG})}, "params is larger than 1048576 bytes"),
     "params with NUL": ({"params": '{"a": "\\u0000"}'}, "contains a NUL"),
-    "params with half a character": ({"params": '{"a": "\\ud800"}'}, "half a character"),
+    "params with an unpaired surrogate": ({"params": '{"a": "\\ud800"}'}, "an unpaired surrogate"),
     "params with a number of many digits": ({"params": '{"a": ' + "1" * 10_000 + "}"}, "too many digits"),
     "unknown priority": ({"priority": "URGENT"}, 'priority "URGENT" is unknown; use one of HIGHEST'),
     "no priority": ({"priority": ""}, 'priority "" is unknown'),

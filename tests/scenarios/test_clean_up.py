@@ -143,7 +143,7 @@ async def test_on_exit_runs_when_all_teardown_is_over_and_sees_the_end(engine: E
 
 
 async def test_a_script_that_cleans_up_has_the_end_of_its_run_as_data(engine: Engine) -> None:
-    """As in docs/guides/workflows.md; the name of a task is no code."""
+    """As in docs/guides/workflows.md; the name of a task is not code."""
     odd = "it's $(echo odd)"
     script = """
         echo "#{setValue(state=${system.workflow.state})}"
@@ -169,7 +169,7 @@ async def test_a_stop_while_it_cleans_up_ends_the_run_at_once(engine: Engine) ->
 
 
 async def test_a_stop_that_was_asked_for_before_it_cleaned_up_does_not_stop_that(engine: Engine) -> None:
-    """It may have to wait for a master. As if: the newest command is none when the run begins to clean up."""
+    """The cleanup may have to wait for a master. The newest command does not count once the run begins to clean up."""
     run = await engine.begin(engine.define({"name": "a", **FAILS}, teardown(**BY_HAND)))
     await cleans_up(engine, run, "FAILURE")
     await engine.claim(run, "clean")

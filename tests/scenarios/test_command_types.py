@@ -243,7 +243,7 @@ async def test_a_command_that_does_not_fit_the_state_is_refused_and_touches_noth
 
 
 async def _runs(engine: Engine, code: int, count: int) -> list[int]:
-    """The ids of the runs of a workflow, once there are so many and all have ended."""
+    """The ids of the runs of a workflow, once there are `count` and all have ended."""
     query = "SELECT id, ended_at IS NOT NULL FROM workflow_instance WHERE workflow_code = %s ORDER BY id"
 
     def ended() -> list[int] | None:

@@ -379,7 +379,7 @@ async def test_it_survives_a_masters_death(fresh: Engine) -> None:
 
 
 async def test_however_many_wait_for_long_one_that_need_not_wait_is_judged(engine: Engine) -> None:
-    """They are judged by the thousand, and those after the first thousand were once never judged at all."""
+    """They are judged by the thousand; once, those after the first thousand were never judged."""
     never, there = engine.define({"name": "a"}), engine.define({"name": "a"})
     await engine.run(there, schedule_time=AT)
     many = engine.define(*({**waits(on(never)), "name": f"wait {number}"} for number in range(1_050)))

@@ -1,4 +1,4 @@
-"""What people see of tasks with `each`: on the command line, in the lists, and what they may do with one element."""
+"""How `each` tasks are shown: on the command line, in the lists, and what people may do with one element."""
 
 from __future__ import annotations
 

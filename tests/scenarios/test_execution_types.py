@@ -186,7 +186,7 @@ async def test_what_would_run_beside_another_is_not_revived(engine: Engine, type
 
 LIVE = ("RUNNING_EXECUTION", "READY_PAUSE", "READY_STOP", "FAILOVER")
 AFTER = {"START_FAILURE_TASK_PROCESS": "FAILURE"}
-"""How runs have ended that a command lets go on; the others were stopped."""
+"""How the runs ended that a command resumes; the others were stopped."""
 
 
 def most_at_once(engine: Engine, workflow: int) -> int:

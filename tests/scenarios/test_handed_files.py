@@ -116,7 +116,8 @@ OUT = {"local_params": {"it": {"direct": "OUT", "type": "FILE", "value": "a.csv"
 
 
 async def test_a_task_that_leaves_no_such_file_fails_with_the_reason(stored: Engine) -> None:
-    """Its retries may leave one; who names the file of a task that failed is told so. A full path is its own value."""
+    """Its retries may leave one; a task that names the file of a failed task gets the reason. A full path is its own
+    value."""
     await stored.cluster.worker(SHOAL_WORKER__GROUPS="small", SHOAL_WORKER__OUTPUT_FILES_BYTES_MAX="2000")
     small = {"type": "SHELL", "worker_group": "small", **OUT}
     tasks = [{"name": name, "params": {"script": script}, **small} for name, (script, _) in BAD.items()]

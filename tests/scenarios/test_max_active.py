@@ -161,7 +161,7 @@ async def test_a_larger_number_lets_more_of_the_waiting_go_on_at_once(engine: En
 
 
 def save(engine: Engine, code: int, max_active: int, folder: Path) -> None:
-    """By the command line, as a person does."""
+    """Save by the command line, as a person does."""
     name = engine.cluster.one("SELECT name FROM workflow_definition WHERE code = %s", code)
     file = folder / "flow.yaml"
     task = "{name: a, type: FAKE, worker_group: by-hand}"

@@ -1,4 +1,4 @@
-"""What the pages about commands, logic tasks and parameters show is what happens; and there is one for each of them."""
+"""The pages about commands, logic tasks and parameters show what happens; and each of these has a page."""
 
 from __future__ import annotations
 

@@ -244,7 +244,7 @@ async def test_a_run_without_a_key_is_refused(engine: Engine, key: str, params: 
 
 
 async def test_a_key_is_made_of_all_parameters_of_the_run(engine: Engine) -> None:
-    """Those of the start win over those of the workflow; time expressions and built-in names are of its time."""
+    """Parameters of the start win over those of the workflow; time expressions and built-in names use its time."""
     code = keyed(
         engine,
         {"name": "a", "params": {"sleep_s": 0}},
@@ -427,7 +427,7 @@ async def test_the_key_is_of_the_version_and_runs_without_one_are_a_line_of_thei
 
 
 async def test_a_parallel_version_has_no_key(engine: Engine) -> None:
-    """Written by SQL: a save refuses it, and so does whoever starts it."""
+    """Written by SQL: a save refuses it, and so does a start."""
     code = keyed(engine, execution_type="PARALLEL")
     assert "serial_key makes lines of runs, and PARALLEL runs wait for none" in await engine.refused(
         ask(engine, code, "a")

@@ -211,7 +211,7 @@ async def test_a_child_that_is_let_go_on_waits_for_its_turn_in_its_line(engine: 
 
 @pytest.mark.parametrize("halt", ["STOP", "PAUSE"])
 async def test_children_of_one_line_go_on_one_after_the_other(engine: Engine, halt: str) -> None:
-    """What waited when the run above was halted had not begun; what ran goes on."""
+    """What waited when the run above was halted had not begun; what ran continues."""
     below = engine.define({"name": "a", **BY_HAND}, {"name": "b", "after": ["a"]}, execution_type="SERIAL_WAIT")
     run = await engine.begin(engine.define(*[{**sub(below), "name": f"sub{number}"} for number in range(3)]))
     await eventually(lambda: len(engine.children(run)), until=3)
@@ -316,7 +316,8 @@ async def test_a_child_does_not_go_on_while_what_is_above_it_is_being_stopped(en
 
 
 async def test_a_child_that_is_asked_for_twice_is_the_one_that_was_made(engine: Engine) -> None:
-    """Who fails over asks again for a child that it does not find yet; the former command may be handled after all."""
+    """A master that fails over requests a child again that it does not find yet; the former command may be handled
+    after all."""
     below = engine.define({"name": "a", **BY_HAND})
     run = await engine.begin(engine.define(sub(below)))
     child = await only_child(engine, run)

@@ -10,7 +10,7 @@ from tests.shoal.command_line import CommandLine
 
 URL = "postgresql+psycopg://etl:hunter22@db.example.org/crm"
 DIGEST = sha256(URL.replace("+psycopg", "").encode()).hexdigest()
-"""Of the URL as `psql` takes it: a script that contained it would be where nothing may be found."""
+"""Of the URL as `psql` takes it: a script with the URL itself would put it where it must not be found."""
 
 
 async def test_shell_and_python_get_the_urls_that_they_name_and_show_them_to_nobody(fresh: Engine) -> None:

@@ -1,4 +1,4 @@
-"""Scenarios of a law: what a start gives is evaluated once, when its run begins; what it becomes is data for ever."""
+"""Scenarios of a law: the values of a start are evaluated once, when its run begins; then they are data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.scenarios.engine import WITHIN_S, Engine
 GIVEN = "${on} $[yyyy] $${on} $$[yyyy]"
 BECOMES = "2026-01-30 2026 ${on} $[yyyy]"
 LITERAL = {"x": "$${on} $$[yyyy]"}
-"""What a FAKE task is told, so that it gives `${on} $[yyyy]`."""
+"""A FAKE task's output text for the value `${on} $[yyyy]`."""
 SEES = {"params": {"outputs": {"seen": "${text}"}}}
 DAY = "2026-01-31 05:00:00+00"
 
@@ -83,7 +83,7 @@ async def test_the_command_line_gives_the_same(engine: Engine) -> None:
     ids=["params", "local_params", "without_waiting", "dynamic"],
 )  # fmt: skip
 async def test_a_run_that_a_task_starts_takes_what_it_is_given_as_data(engine: Engine, task: dict[str, Any]) -> None:
-    """The child knows other values for the same names: nobody who gives a text to its parent can read those."""
+    """The child has other values for the same names: a parent's author cannot read those."""
     child = engine.define(
         {"name": "a", "params": {"outputs": {"seen": "${text}", "of_task": "${of_task}"}}},
         params={"on": "of the child", "text": "", "of_task": ""},

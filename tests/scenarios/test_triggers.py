@@ -19,7 +19,7 @@ LOAD = {"name": "load", "updates": ["orders"]}
 
 
 def count(engine: Engine, workflow: int) -> int:
-    """How many runs of it there are, or are asked for."""
+    """The number of its runs and of requested ones."""
     query = """SELECT (SELECT count(*) FROM workflow_instance WHERE workflow_code = %s)
                     + (SELECT count(*) FROM command WHERE workflow_code = %s AND type = 'START_PROCESS')"""
     return int(engine.cluster.one(query, workflow, workflow))

@@ -21,7 +21,7 @@ A_SECOND = "1s"
 
 
 def waits(name: str = "wait", task: dict[str, Any] | None = None, **params: Any) -> dict[str, Any]:
-    """A WAIT task that looks each second; `params` has one kind of thing, and what differs."""
+    """A WAIT task that looks each second; `params` has one kind of thing, and overrides."""
     kinds = {"file", "s3", "http", "sql", "script", "time"}
     thing = {kind: given for kind, given in params.items() if kind in kinds}
     others = {field: given for field, given in params.items() if field not in kinds}

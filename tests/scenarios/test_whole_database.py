@@ -37,7 +37,7 @@ SAYS = {
     "HIVECLI": "/bin/hive -f query.sql", "FLINK": "/bin/flink run", "FLINK_STREAM": "/bin/sql-client.sh -f query.sql",
     "JAVA": "/bin/java",
 }  # fmt: skip
-"""What the logs of scripts and stand-ins have; {0}: the number of the definition."""
+"""The log texts of scripts and stand-ins; {0}: the number of the definition."""
 GIVES = {"SQL": {"n": "42"}}
 CHILDREN = {"SUB_PROCESS": 1, "SUB_WORKFLOW": 1, "DYNAMIC": 2}
 ELSEWHERE = {"K8S"}

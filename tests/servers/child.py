@@ -152,7 +152,7 @@ class Child:
 
     @property
     def exit_code(self) -> int | None:
-        """How it ended, once it has; minus the signal's number if by one."""
+        """Its exit code once it has ended; minus the signal's number if killed by one."""
         return self._process.poll()
 
     def wait_until(self, ready: Callable[[], bool], timeout_s: float) -> None:
@@ -243,7 +243,7 @@ def program(name: str) -> str:
 
 
 def free_port() -> int:
-    """A TCP port of 127.0.0.1 that nobody listens on now, and that this process has not given before."""
+    """A free TCP port of 127.0.0.1 that this process has not returned before."""
     for port in random.sample(sorted(set(_PORTS) - _given), k=100):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

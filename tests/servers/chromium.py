@@ -8,7 +8,7 @@ from tests.servers.child import ServerFailed
 
 
 def chromium() -> str:
-    """Its program. The one that is made to have no window takes half of the other's processor time.
+    """The path of the windowless build, which takes half of the other's processor time.
 
     Raises:
         ServerFailed: there is none on this machine.

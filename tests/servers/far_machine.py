@@ -42,11 +42,11 @@ class FarMachine:
         return ["nsenter", f"--net=/proc/{self._child.pid}/ns/net", "--"]
 
     def cut(self) -> None:
-        """Nothing passes the cable any more, and nobody is told."""
+        """Cut the cable; nobody is told."""
         _run(*self.within, "ip", "link", "set", "cable", "down")
 
     def mend(self) -> None:
-        """It passes again."""
+        """Restore it."""
         _run(*self.within, "ip", "link", "set", "cable", "up")
 
     def _is_apart(self) -> bool:

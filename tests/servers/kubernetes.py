@@ -49,7 +49,7 @@ containerStatuses:
 
 
 def missing() -> str:
-    """What is to be built first, if anything."""
+    """What must be built first, if anything."""
     names = [each.name for each in [*PROGRAMS, *STAGES] if not each.exists()]
     return f"there is no {', '.join(names)}; run tests/servers/build-go kubernetes" if names else ""
 
@@ -108,11 +108,11 @@ class KubernetesCluster:
             output.write(f"{now} stdout F {line}\n")
 
     def forget_output(self) -> None:
-        """Of the containers of another test."""
+        """Forget the output of containers of another test."""
         self._output.write_text("")
 
     def kill_api(self) -> None:
-        """Its API server answers nobody until `start_api`; all else goes on."""
+        """Kill the API server, which answers nobody until `start_api`; everything else continues."""
         self._api.kill()
 
     def start_api(self) -> None:
@@ -227,7 +227,7 @@ class KubernetesCluster:
         )
 
     def close(self) -> None:
-        """Leave nothing behind: who asks ends before who answers."""
+        """Stop everything, clients before servers."""
         for child in reversed(self._children):
             child.end(signal.SIGKILL, timeout_s=10)
         self._folder.close()

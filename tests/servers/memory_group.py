@@ -23,7 +23,7 @@ def may_limit_memory() -> bool:
 
 @contextmanager
 def memory_group(limit_bytes: int) -> Iterator[Path]:
-    """Its folder; a process is in it once its id is written to `cgroup.procs` there. All must have ended at the end."""
+    """A control group; writing a process id to `cgroup.procs` adds the process. All must have ended at the end."""
     folder = _where() / f"shoal-test-{uuid.uuid4().hex[:8]}"
     folder.mkdir()
     (folder / ("memory.max" if _where() == _V2 else "memory.limit_in_bytes")).write_text(str(limit_bytes))

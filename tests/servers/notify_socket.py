@@ -9,11 +9,11 @@ from pathlib import Path
 
 
 class NotifySocket:
-    """What one or more processes have said, line by line."""
+    """The lines that one or more processes have sent."""
 
     def __init__(self, address: str) -> None:
         self.address = address
-        """For $NOTIFY_SOCKET."""
+        """The value of $NOTIFY_SOCKET."""
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.bind(f"\0{address[1:]}" if address.startswith("@") else address)
         self._socket.setblocking(False)

@@ -81,7 +81,7 @@ class Member:
                 process.send_signal(number)
 
     def role(self) -> str:
-        """What it is, according to its Patroni, such as `master` and `sync_standby`; empty: it does not answer."""
+        """Its role according to Patroni, such as `master` and `sync_standby`; empty: it does not answer."""
         try:
             told = httpx.get(f"http://{self._api}/patroni", timeout=2, trust_env=False).json()
         except httpx.HTTPError:
@@ -165,13 +165,13 @@ class PatroniCluster:
             raise
 
     def url(self, database: str) -> str:
-        """With the first member as the first host."""
+        """The URL with the first member as the first host."""
         hosts = ",".join(each.host for each in self.members)
         ports = ",".join(str(each.port) for each in self.members)
         return f"postgresql+psycopg://postgres:{self.password}@/{database}?host={hosts}&port={ports}"
 
     def leader(self) -> Member:
-        """Who leads now. Raises `ServerFailed`: nobody does."""
+        """The leader. Raises `ServerFailed` if there is none."""
         for each in self.members:
             if each.role() == "master":
                 return each

@@ -90,7 +90,7 @@ class PostgresServer:
         return f"postgresql+psycopg://{_USER}@/{database}?host={self._folder.path}&port={self.port}"
 
     def create_database(self, name: str, template: str | None = None) -> str:
-        """Create a database, as a copy of `template` if given (nobody may be connected to that), and return its URL."""
+        """Create a database, as a copy of `template` if given (which must have no connections), and return its URL."""
         statement = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name))
         if template is not None:
             # File by file: writing every page to the log as well is for templates larger than ours.
@@ -99,7 +99,7 @@ class PostgresServer:
         return self.url(name)
 
     def drop_database(self, name: str) -> None:
-        """Drop a database and whoever is connected to it."""
+        """Drop a database, disconnecting its clients."""
         self._administer(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
     def connect(self, database: str = "postgres") -> psycopg.Connection[tuple[object, ...]]:
@@ -268,9 +268,9 @@ class PostgresServer:
 
 
 def secret_of(password: str) -> str:
-    """What PostgreSQL stores of a password, after 1 iteration in place of 4096.
+    """The stored form of a password, with 1 iteration in place of 4096.
 
-    Those cost each connection of a test 6 ms of processor, and are no safer for a server that lives for minutes.
+    Those cost each connection of a test 6 ms of processor time, and are no safer for a server that lives for minutes.
     """
     salt = secrets.token_bytes(16)
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, 1)
@@ -280,7 +280,7 @@ def secret_of(password: str) -> str:
 
 
 def unprivileged_user() -> pwd.struct_passwd | None:
-    """Whom to run as: PostgreSQL refuses root. None: as ourselves."""
+    """The user to run as, since PostgreSQL refuses root. None: ourselves."""
     if os.geteuid() != 0:
         return None
     with contextlib.suppress(KeyError):

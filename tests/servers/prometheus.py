@@ -16,7 +16,7 @@ from tests.servers.child import Child, PrivateFolder, ServerFailed, free_port, p
 
 
 def promtool(*words: str, given: bytes = b"") -> str:
-    """What promtool says. Raises `ServerFailed` if it finds anything wrong."""
+    """The output of promtool. Raises `ServerFailed` if it finds a fault."""
     done = subprocess.run([program("promtool"), *words], input=given, capture_output=True, check=False)
     said = (done.stdout + done.stderr).decode()
     if done.returncode != 0:
@@ -72,7 +72,7 @@ class PrometheusServer:
             raise
 
     def query(self, expression: str) -> list[dict[str, Any]]:
-        """What an expression gives now: each with `metric` and `value`. Raises `ServerFailed` for a wrong one."""
+        """An expression's present result: each with `metric` and `value`. Raises `ServerFailed` for a wrong one."""
         return list(self._get("query", query=expression)["result"])
 
     def rules(self) -> list[dict[str, Any]]:
@@ -80,7 +80,7 @@ class PrometheusServer:
         return [rule for group in self._get("rules")["groups"] for rule in group["rules"]]
 
     def targets(self) -> list[dict[str, Any]]:
-        """What it scrapes, with `health` and `lastError`."""
+        """The scrape targets, with `health` and `lastError`."""
         return list(self._get("targets")["activeTargets"])
 
     def _get(self, what: str, **values: str) -> dict[str, Any]:

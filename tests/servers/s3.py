@@ -40,7 +40,6 @@ class S3Server:
 
     @property
     def endpoint(self) -> str:
-        """Its address."""
         return f"http://127.0.0.1:{self.port}"
 
     def bucket(self, name: str) -> str:

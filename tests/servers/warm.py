@@ -41,7 +41,7 @@ _LIBRARIES = (
     *("anyio._backends._asyncio", "cryptography.fernet", "encodings.idna", "encodings.utf_8_sig", "httpcore"),
     *("pydantic.v1", "sql", "typer._adapters"),
 )
-"""What they import when they first use it."""
+"""Modules that libraries import at their first use."""
 _READ_AT_START = (
     "PYTHON",
     "LD_",
@@ -53,7 +53,7 @@ _READ_AT_START = (
     "GITHUB_ACTIONS",
     "TERMINAL_WIDTH",
 )
-"""Beginnings of the names of variables that Python, or a library as it is imported, reads before `main` runs."""
+"""Prefixes of variables that Python, or a library at its import, reads before `main` runs."""
 _PR_SET_PDEATHSIG = 1
 
 _forks = multiprocessing.get_context("forkserver")
@@ -92,11 +92,10 @@ class WarmProcess:
 
     @property
     def returncode(self) -> int | None:
-        """How it ended, once it has; minus the signal's number if by one."""
+        """Its exit code once it has ended; minus the signal's number if killed by one."""
         return self.poll()
 
     def poll(self) -> int | None:
-        """The same."""
         return self._process.exitcode
 
     def wait(self, timeout: float | None = None) -> int:
@@ -116,7 +115,7 @@ class WarmProcess:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a verb said."""
+    """The answer of a verb."""
 
     code: int
     out: str

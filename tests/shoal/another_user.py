@@ -1,4 +1,4 @@
-"""What another user of this machine is told: a fork of this process that became `nobody`, if we are root."""
+"""Acts as another user of this machine: a fork of this process that became `nobody`, if we are root."""
 
 from __future__ import annotations
 

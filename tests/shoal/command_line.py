@@ -24,7 +24,7 @@ class CommandLine:
 
     @classmethod
     def at(cls, database_url: str | None = None, **more: str) -> CommandLine:
-        """For one database (None: none is named); `more` are further variables."""
+        """A command line for one database (None: no database is named); `more` are further variables."""
         clean = {name: value for name, value in os.environ.items() if not name.startswith("SHOAL_")}
         own = {"SHOAL_FOLDER": str(NOTHING), **({"SHOAL_DATABASE_URL": database_url} if database_url else {})}
         return cls({**clean, "COLUMNS": "200", **own, **more})

@@ -1,4 +1,4 @@
-"""What the tests of the embedded PostgreSQL do again and again: own one, ask it, look at its processes and folders."""
+"""Shared by the tests of the embedded PostgreSQL: own one, query it, look at its processes and folders."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def copy_database(source: Path, target: Path) -> None:
 
 
 def connect(url: str) -> psycopg.Connection:
-    """By the parts that SQLAlchemy reads from the URL, as Shoal does."""
+    """Connect by the parts that SQLAlchemy reads from the URL, as Shoal does."""
     parsed = make_url(url)
     return psycopg.connect(
         host=str(parsed.query["host"]), user=parsed.username, password=parsed.password, dbname=parsed.database
@@ -73,7 +73,7 @@ def users_of(processes: list[psutil.Process]) -> set[int]:
 
 
 def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
-    """Those that did not end; one that nobody has waited for yet has ended."""
+    """The processes that did not end; zombies have ended."""
     found = []
     for process in processes:
         with suppress(psutil.NoSuchProcess):

@@ -40,7 +40,7 @@ class PoolScene:
         )
 
     def gets(self, attempt: int, *resources: str) -> None:
-        """It is claimed, with these resources."""
+        """Claim an attempt with these resources."""
         names = ", ".join(f"'{each}'" for each in resources)
         self._sql(
             f"UPDATE pool_resource SET task_instance_id = {attempt}, worker_id = {self.worker}, "
@@ -52,7 +52,7 @@ class PoolScene:
         )
 
     def ends(self, attempt: int) -> None:
-        """It has ended, and its worker has given back what it held."""
+        """End an attempt; its worker has returned what it held."""
         self._sql(f"SELECT free_resources(ARRAY[{attempt}::bigint], {self.worker})")
         self._sql(f"UPDATE task_instance SET state = 'SUCCESS', ended_at = clock_timestamp() WHERE id = {attempt}")
 

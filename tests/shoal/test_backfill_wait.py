@@ -123,18 +123,18 @@ async def test_an_interrupted_wait_says_what_goes_on_and_how_to_stop_it(
         told = await asyncio.wait_for(process.stderr.readuntil(f"run {run} for".encode()), 60)
         assert b"0 of 3 dates done" in told
         postgres_server.restart("fast")
-        await asyncio.wait_for(process.stderr.readuntil(b"; the wait goes on"), 60)
+        await asyncio.wait_for(process.stderr.readuntil(b"; the wait continues"), 60)
         process.send_signal(signal.SIGINT)
         left = (await asyncio.wait_for(process.stderr.read(), 60)).decode()
         assert await process.wait() == 130
     finally:
         if process.returncode is None:
             process.kill()
-    assert "The backfill goes on: 0 of 3 dates done. See it: shoal runs --workflow held" in left
+    assert "The backfill continues: 0 of 3 dates done. See it: shoal runs --workflow held" in left
     assert f"Stop it: shoal stop {run}" in left
     late = await shoal("backfill", "held", "--date", "2026-03-01", "--wait", "--timeout", "500ms")
     assert late.code == 1
-    assert "not ended after 0.5 s; the backfill goes on" in late.err
+    assert "not ended after 0.5 s; the backfill continues" in late.err
     assert (await shoal("stop", run, "--wait")).code == 0
     stopped, why = await shoal.each(f"show {run}", f"why {run}")
     assert f"2 dates of its backfill wait for it; go on: shoal resume {run}" in stopped.out
@@ -145,7 +145,7 @@ async def test_an_interrupted_wait_says_what_goes_on_and_how_to_stop_it(
 
 
 async def test_a_date_whose_command_is_refused_ends_the_wait(shoal: CommandLine, folder: Path) -> None:
-    """Its workflow is taken away while the date before runs."""
+    """Its workflow is deleted while the date before runs."""
     process = await shoal.start("backfill", "refused", "--date", "2026-01-01", "--date", "2026-01-02", "--wait")
     try:
         await eventually(lambda: _runs(shoal, "refused"), within_s=30)

@@ -20,7 +20,7 @@ LAZY_SHOAL = AS_SHOAL.format(
     "from dao.postgres.database import Database; Database.__init__.__kwdefaults__['answer_within_s'] = 3600;"
     "from shoal.clients import remote; remote.TIMEOUT_S = 3600; "
 )
-"""With clients that wait for an hour: what ends has not waited for them."""
+"""With clients that wait for an hour: a command that ends has not waited for them."""
 PATIENT_SHOAL = AS_SHOAL.format("completion.WITHIN_S = 60; ")
 """Where it is asked for names: a machine that does much else answers too late, and then nothing is offered."""
 TASKS = [{"name": "a", "type": "FAKE", "params": {}}]

@@ -101,6 +101,6 @@ async def test_a_required_parameter_is_asked_for_on_a_terminal(shoal: CommandLin
     assert said.count("The day to load") == 1
     assert said.count("day (a date such as 2026-01-31):") == 2
     assert 'must be a date such as 2026-01-31; it is "yesterday"' in said
-    assert 'Workflow "load" is asked for' in out.decode()
+    assert 'Workflow "load" is requested' in out.decode()
     assert sql("SELECT params FROM command") == [('{"size": "7", "day": "2026-01-31"}',)]
     assert (refused.returncode, "(a date such as 2026-01-31):" in of_refused.decode()) == (2, False)

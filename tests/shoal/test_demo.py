@@ -54,7 +54,7 @@ def test_both_views_show_the_dead_master() -> None:
 
 @pytest.mark.soak  # `make demo` and docs/reference/cli.md, typed by tests/newcomer, run it on each change
 async def test_the_demo_kills_a_master_and_nothing_is_lost() -> None:
-    """Goal: `make demo` passes. Method: the real thing, smaller."""
+    """Goal: `make demo` passes. Method: a smaller real demo."""
     shoal = CommandLine.at()
     done = await shoal("demo", "--commands", "40", "--seconds", "5", "--json", within_s=100)
     assert done.code == 0, done.err + done.out

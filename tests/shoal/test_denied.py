@@ -95,7 +95,7 @@ async def test_no_wait_outlasts_a_missing_right(without_rights: str) -> None:
 
 
 async def test_a_node_waits_for_a_right_only_once_it_has_lived() -> None:
-    """It owns runs then, and somebody may give the right back."""
+    """It owns runs then, and somebody may restore the right."""
     lives = 0
 
     async def live(stop: asyncio.Event) -> None:

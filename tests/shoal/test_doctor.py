@@ -278,7 +278,7 @@ async def test_what_cannot_end_processes_is_broken_where_a_worker_runs_and_else_
 
 
 async def test_log_services_that_do_not_answer_or_are_others_are_told(unused_tcp_port: int) -> None:
-    """One without an address, one where nobody listens, one that another program has."""
+    """One without an address, one where nothing listens, one where another program does."""
     other = await asyncio.start_server(_not_found, "127.0.0.1", 0)
     port = other.sockets[0].getsockname()[1]
     rows = [
@@ -312,7 +312,7 @@ async def test_a_worker_whose_clock_is_off_is_a_note() -> None:
 
 
 async def test_no_sentence_of_the_doctor_ends_twice() -> None:
-    """Whatever the sentences end with that it is made of."""
+    """Whatever punctuation its parts end with."""
     row = node(1, beat_age_s=9.0)
     given = "it was refused."
     every = [

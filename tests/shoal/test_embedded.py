@@ -359,7 +359,7 @@ def test_an_ordinary_user_needs_no_root() -> None:
 
 
 def python_of_everybody() -> list[str]:
-    """Ours if `nobody` can run it, else the system's of the same version, with our packages."""
+    """Our Python if `nobody` can run it, else the system's of the same version, with our packages."""
     for python in (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}"):
         with suppress(OSError):
             asked = subprocess.run([python, "-c", ""], user=NOBODY_UID, cwd="/", capture_output=True, check=False)

@@ -82,7 +82,7 @@ MORE = {
     "user token revoke": ["--user", "anna"],
     "schedule edit": ["--off"],
 }
-"""What a verb needs besides."""
+"""Further arguments that verbs need."""
 NEEDS_NO_DATABASE = {
     "workflow check",
     "config add-key",
@@ -97,7 +97,7 @@ NEEDS_NO_DATABASE = {
 BRINGS_ITS_OWN = {"up", "demo"}
 NEEDS_A_SERVER = {"login"}
 IN_A_PROCESS = {"master", "worker", "api", "alert", "db init", "db upgrade", "db psql"}
-"""Those that change their process: its logging, its environment, or the program that it runs."""
+"""Verbs that change their process: its logging, its environment, or the program that it runs."""
 
 BUILT = cache(typer.main.get_command)
 """The command line, built once: that takes longer than most calls."""
@@ -105,7 +105,7 @@ BUILT = cache(typer.main.get_command)
 
 @dataclass(frozen=True)
 class Condition:
-    """What is wrong, what each verb says of it, and its exit code. `codes` has the verbs with another code."""
+    """A fault, the message of each verb, and its exit code. `codes` has the verbs with another code."""
 
     url: str
     says: str
@@ -244,7 +244,7 @@ def settings(folder: Path, url: str) -> dict[str, str]:
 
 
 def faults(name: str, condition: Condition, answer: Answer) -> Iterator[str]:
-    """What is wrong with the answer of a verb to a condition."""
+    """The faults in the answer of a verb to a condition."""
     said = answer.out + answer.err
     if "Traceback" in said or "Error:" in said:
         yield f"{name} ends with a traceback: {said[-300:]}"

@@ -10,5 +10,5 @@ def test_only_what_is_given_is_asked_for() -> None:
 
 
 def test_an_empty_name_does_not_match_everything() -> None:
-    """As of a variable of a shell that is not set: `shoal runs stop --state failure --workflow "$NAME"`."""
+    """As from an unset shell variable: `shoal runs stop --state failure --workflow "$NAME"`."""
     assert RunFilters(workflow="").given() == {"workflow": ""}

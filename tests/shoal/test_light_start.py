@@ -33,7 +33,7 @@ for arguments, heavy in {calls!r}:
 
 
 def loaded_by(calls: Sequence[tuple[Sequence[str], Sequence[str]]], **environment: str) -> list[str]:
-    """What calls that succeed have loaded of modules that are given with each; the lines of those that loaded any."""
+    """The loaded modules among those given with each successful call; a line for each call that loaded any."""
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT.format(calls=calls)],
         capture_output=True,
@@ -76,7 +76,7 @@ ON_DATABASE = [
 ]
 THROUGH_API = ["sqlalchemy", "psycopg", "argon2", "structlog", "kazoo", "ruamel", "cryptography", "psutil"]
 CHECKS_DEFINITIONS = (["queue", "errors"],)
-"""Its requests correct starts."""
+"""Their requests correct starts."""
 LIMITS_BESIDE_STATEMENTS = (["datasource", "list"], ["environment", "list"])
 """Their requests have limits that stand in `dao/`."""
 

@@ -1,4 +1,4 @@
-"""What a column of a list shows of a row; and how often an absent server is told of."""
+"""What a column of a list shows of a row; and how often an absent server is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown of a log that is followed in the place of what was discarded before it was read."""
+"""The markers in a followed log where text was discarded before it was read."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ async def test_who_holds_what_and_who_waits(shoal: CommandLine, sql: Any) -> Non
 
 
 async def test_any_of_many_that_wait_is_explained(shoal: CommandLine, sql: Any) -> None:
-    """Of a run with many queued tasks only some are read: that which is asked for must be among them."""
+    """Only some of a run's many queued tasks are read: the requested one must be among them."""
     scene = PoolScene(sql)
     beat = {"epoch": scene.worker, "kind": "WORKER", "address": "10.0.0.2:1", "groups": ["default"], "capacity": 8}
     sql(f"UPDATE node_beat SET heartbeat = '{json.dumps(beat)}' WHERE node_id = {scene.worker}")

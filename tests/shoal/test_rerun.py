@@ -208,7 +208,7 @@ async def test_a_resumed_run_says_that_it_keeps_its_version_too(shoal: CommandLi
 async def test_a_rerun_with_the_newest_version_runs_what_failed_or_changed_and_keeps_the_rest(
     shoal: CommandLine, tmp_path: Path
 ) -> None:
-    """What the kept task gave is still there for the changed one, as are the date and the given parameter."""
+    """The kept task's outputs are still there for the changed one, as are the date and the given parameter."""
     await _publish(shoal, tmp_path, _fixable("fixed", "exit 1"))
     run = str((await shoal("run", "fixed", "-p", "given=yes", "--wait", "--json")).json["run_id"])
     before = (await shoal("show", run, "--json")).json

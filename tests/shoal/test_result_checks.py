@@ -26,7 +26,7 @@ tasks:
       %s
 """
 LINE = 13
-"""Of the text with the reference."""
+"""The line of the reference in the text."""
 
 
 async def checked(folder: Path, text: str, params: str = "", outs: str = "{}") -> str:

@@ -15,7 +15,7 @@ from tests.shoal.command_line import CommandLine
 
 @pytest.fixture
 def late(postgres_server: PostgresServer) -> Iterator[str]:
-    """The URL of a database that nobody has created yet; it is dropped in the end."""
+    """The URL of a database that does not exist yet; it is dropped in the end."""
     yield postgres_server.url("late")
     postgres_server.drop_database("late")
 

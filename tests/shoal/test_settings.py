@@ -146,7 +146,7 @@ def test_no_password_is_shown() -> None:
 
 
 def test_the_page_lists_exactly_the_settings_there_are() -> None:
-    """What masters and workers share is one row; the names of variables follow from the page's rule."""
+    """Settings that masters and workers share are one row; the names of variables follow from the page's rule."""
     names: dict[tuple[str, str, str], list[str]] = {}
     for each in settings_of(Settings()):
         assert each.variable == f"SHOAL_{each.name.upper().replace('.', '__')}"

@@ -1,4 +1,4 @@
-"""What a person mistypes at a start is refused before anything is started."""
+"""Typing errors in a start are refused before anything is started."""
 
 from __future__ import annotations
 
@@ -63,4 +63,4 @@ async def test_a_wait_that_takes_too_long_ends_and_says_that_the_run_goes_on(
     assert (await shoal("workflow", "apply", str(tmp_path / "w.yaml"))).code == 0
     answer = await shoal("run", "one", "--wait", "--timeout", "500ms")
     assert answer.code == 1
-    assert "not ended after 0.5 s; the run goes on: shoal why command 1" in answer.err
+    assert "not ended after 0.5 s; the run continues: shoal why command 1" in answer.err

@@ -39,7 +39,7 @@ class Terminal:
         os.set_blocking(side, False)
 
     def shown(self) -> str:
-        """What it has printed since the last time."""
+        """What it has printed since the last call."""
         try:
             return os.read(self._side, 1 << 20).decode(errors="replace")
         except OSError:

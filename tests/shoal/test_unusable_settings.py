@@ -1,4 +1,4 @@
-"""What a role says of settings that it cannot use: the sentence, and the exit code that no supervisor tries again."""
+"""Unusable settings of a role: the sentence, and the exit code after which no supervisor retries."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class RunningUp:
 
 @pytest.fixture
 async def up(tmp_path: Path) -> AsyncIterator[RunningUp]:
-    """One that has said that it is ready."""
+    """A running `shoal up` that has reported to be ready."""
     shoal = CommandLine.at(PYTHONUNBUFFERED="1")
     process = await shoal.start("up", "--masters", "2", "--workers", "1", "--folder", str(tmp_path / "data"))
     running = RunningUp(process, tmp_path / "data")

@@ -1,4 +1,4 @@
-"""What all verbs have in common."""
+"""Properties of all verbs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How times are said."""
+"""The wording of times."""
 
 from __future__ import annotations
 

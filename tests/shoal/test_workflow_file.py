@@ -55,7 +55,7 @@ def test_parameters_are_taken_as_they_were_written() -> None:
 
 
 ODD = {"month": "010", "short": "08", "version": "1.10", "at": "12:30:45", "yes": "yes", "off": "off", "big": "1_000"}
-"""What other readers of YAML take for 8, for 45045, for true, or for nothing at all."""
+"""Values that other YAML readers take for 8, for 45045, for true, or for nothing at all."""
 AS_WRITTEN = "{" + ", ".join(f"{name}: {value}" for name, value in ODD.items()) + "}"
 
 
@@ -160,7 +160,7 @@ def test_each_mistake_is_told_with_its_line_and_its_cure(text: str | bytes, faul
 
 
 def test_the_fields_that_are_known_are_all_of_that_place() -> None:
-    """Those that stand beside the specification too, and in a list those of its entries."""
+    """Fields beside the specification too, and in a list those of its entries."""
     faults = faults_of("name: a\nzzz: 1\ntasks: [{name: t, type: FAKE, local_params: [{name: x, qqq: 1}]}]\n")
     assert 'there is no field "zzz"; known are name, kind, project, release_state, schedules, description, ' in faults
     assert 'there is no field "qqq"; known are name, direct, type, value' in faults

@@ -164,7 +164,7 @@ EXAMPLES = sorted((ROOT / "examples").rglob("*.yaml"))
 async def test_an_export_is_a_file_of_the_same_definition(
     shoal: CommandLine, sql: Any, tmp_path: Path, of: str
 ) -> None:
-    """Of all examples and seeds: where they were saved, and in a database that has none of their codes."""
+    """For all examples and seeds: where they were saved, and in a database that has none of their codes."""
     if of == "seed":
         sql(SEED)
     else:

@@ -1,4 +1,4 @@
-"""What a workflow file may say and probably does not mean."""
+"""What a workflow file may contain but probably does not mean."""
 
 from __future__ import annotations
 

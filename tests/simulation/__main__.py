@@ -55,7 +55,7 @@ def _say(text: str) -> None:
 
 
 def _fail(seed: int, protections: Protections | None, without: str | None) -> int:
-    """The same seed again, as small as it becomes, for its trace."""
+    """Run the same seed again, shrunk as far as possible, for its trace."""
     whole = run(seed, protections)
     verdict, left_out = shrunk(whole, protections)
     _say(verdict.trace.text())
@@ -68,7 +68,7 @@ def _fail(seed: int, protections: Protections | None, without: str | None) -> in
 
 
 def _count(ran: Sequence[Told], guilty: Sequence[Told]) -> None:
-    """How many seeds it takes until one is guilty: the median of the distances between them."""
+    """Count how many seeds it takes until one is guilty: the median of the distances between them."""
     numbers = [ran[0].seed - 1, *(each.seed for each in guilty)]
     distances = [after - before for before, after in pairwise(numbers)]
     median = statistics.median(distances) if distances else None

@@ -1,4 +1,4 @@
-"""What must hold of approvals: each ends once, and its answer is what the task after it sees.
+"""Invariants of approvals: each ends once, and the task after it sees its answer.
 
 Judged from the committed rows alone.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ApprovalInvariants:
-    """Of all runs; `broken` is called with the number of an invariant and what broke it."""
+    """Checks all runs; `broken` is called with the number of an invariant and what broke it."""
 
     def __init__(self, broken: Callable[[str, str], None]) -> None:
         self._broken = broken

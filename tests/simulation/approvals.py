@@ -18,7 +18,7 @@ Ask = Callable[..., None]
 
 
 def arrange(world: World, ask: Ask, share: float) -> None:
-    """In this share of the seeds: runs that ask, and people who answer while all else happens."""
+    """In this share of the seeds: runs that ask, and people who answer while everything else happens."""
     random = world.draw("approvals")
     if random.random() > share:
         return

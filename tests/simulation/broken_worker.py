@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 FAILS_AFTER_S = 0.05
 FAILS_MAX = 5
-"""How often in a row a stream may fail there: when it breaks, after it had run for long; three times soon after its
-start; and once more by a claim that could not see the last."""
+"""How often in a row a stream may fail there: when it breaks, after a long run; three times soon after its start; and
+once more by a claim that could not see the last failure."""
 
 
 class BrokenWorker:

@@ -1,6 +1,6 @@
-"""What must hold of cleaning up: when what is to clean up runs, that all of it does, and what its run comes to.
+"""Invariants of cleaning up: when its tasks run, that all of them do, and how the run ends.
 
-Judged by docs/guides/workflows.md, "Cleaning up", from the committed rows of the run, and apart from
+Judged by docs/guides/workflows.md, "Cleaning up", from the committed rows of the run, independent of
 `model/runs/closing.py`.
 """
 
@@ -26,7 +26,7 @@ _GIVEN_UP = ("cannot be driven", "its masters died")
 
 @cache
 def _tasks(workflow: int) -> dict[int, TaskSpec]:
-    """By code, as a plan numbers tasks without one."""
+    """The tasks by code, as a plan numbers tasks without one."""
     return {task.code or 0: task for task in specs()[workflow].coded().tasks}
 
 
@@ -36,12 +36,10 @@ def _time_of(run: Values) -> int | None:
 
 
 class ClosingInvariants:
-    """Of one run; `broken` is called with the number of an invariant and what broke it."""
-
     def __init__(self, broken: Callable[[str, str], None]) -> None:
         self._broken = broken
         self._before: dict[int, set[int]] = {}
-        """Of each run that cleans up, or did: the attempts that were there when it began to."""
+        """For each run that cleans up, or did: the attempts that existed when it began to."""
         self.server: Server
 
     def committed(self, changes: Sequence[Change]) -> None:
@@ -72,7 +70,7 @@ class ClosingInvariants:
                 self._ends(row, before, after)
 
     def _begins(self, task: Values, run: Values) -> None:
-        """Not of what is held back or killed as it is made, since its run is halted."""
+        """Skips tasks that are held back or killed as they are made, since their run is halted."""
         tasks, id_ = _tasks(run.workflow_code), task.workflow_instance_id
         spec = tasks[task.task_code]
         who = f"task {id_}/{spec.name}#{task.attempt}"

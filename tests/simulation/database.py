@@ -72,7 +72,7 @@ class _Writing(_Reading):
 
 
 def hold_alive_next(connection: Session, me: Me) -> None:
-    """As that of `dao/cluster/nodes.py`."""
+    """As in `dao/cluster/nodes.py`."""
 
     async def hold() -> None:
         await nodes.hold_alive(connection, me)  # type: ignore[arg-type]

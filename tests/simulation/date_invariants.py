@@ -1,4 +1,4 @@
-"""What must hold of `after_last`: no date begins its tasks before the one before it has succeeded.
+"""Invariants of `after_last`: no date begins its tasks before the one before it has succeeded.
 
 Judged from the committed rows of the runs and of the commands alone.
 """
@@ -20,12 +20,10 @@ _PASSED = (TaskState.SUCCESS, TaskState.FORCED_SUCCESS)
 
 
 class DateInvariants:
-    """Of all runs; `broken` is called with the number of an invariant and what broke it."""
-
     def __init__(self, broken: Callable[[str, str], None]) -> None:
         self._broken = broken
         self._asked: dict[int, dict[str, int]] = {}
-        """By workflow: each date that was asked for, with its command."""
+        """Workflow -> each requested date, with its command."""
         self._succeeded: set[int] = set()
         """The commands whose runs have succeeded."""
         self.server: Server

@@ -14,50 +14,50 @@ from model.ids import WorkflowCode
 PLAIN = 40
 """Workflows 1 to here have no others under them; those up to `COUNT` do."""
 COUNT = 52
-"""Those after it are nested: `DEPTH` of them, each over the one before, and one with many of those under it."""
+"""Higher codes are nested: `DEPTH` of them, each over the one before, and one with many of those under it."""
 DEPTH = 10
 NESTED = range(COUNT + 1, COUNT + DEPTH + 2)
 WAITING = range(NESTED.stop, NESTED.stop + 6)
-"""Those after these have DEPENDENT tasks."""
+"""Workflows with DEPENDENT tasks."""
 KEYED = range(WAITING.stop, WAITING.stop + 2)
-"""Those after these have a line for each value of `key`."""
+"""Workflows with a line for each value of `key`."""
 POOLED = range(KEYED.stop, KEYED.stop + 5)
 """The tasks of those after these need resources."""
 POOLS = {"a": 3, "b": 1, "c": 2}
-"""How many resources each pool has."""
+"""The number of resources in each pool."""
 STREAMING = range(POOLED.stop, POOLED.stop + 2)
-"""Those after these have tasks that run until they are stopped."""
+"""Workflows with tasks that run until they are stopped."""
 LEASED = range(STREAMING.stop, STREAMING.stop + 3)
-"""Those after these too, and each of them needs resources, of which there are too few for all."""
+"""As `STREAMING`, but each needs resources, of which there are too few for all."""
 TIMED = range(LEASED.stop, LEASED.stop + 3)
-"""Those after these end only by their timeout, unless somebody stops them."""
+"""Workflows that end only by their timeout, unless somebody stops them."""
 RULED = range(TIMED.stop, TIMED.stop + 12)
 """The tasks of those after these have start rules, and fail often."""
 CLOSING = range(RULED.stop, RULED.stop + 8)
-"""Those after these have tasks that clean up; the last stands over one of them."""
+"""Workflows with tasks that clean up; the last stands over one of them."""
 MANY = range(CLOSING.stop, CLOSING.stop + 6)
-"""Of those after these some runs go on at once and the others wait; the last stands over one of them."""
+"""Workflows of which some runs are live at once and the others wait; the last stands over one of them."""
 DATED = range(MANY.stop, MANY.stop + 3)
-"""Those after these have `after_last`: each date waits for the success of the one before."""
+"""Workflows with `after_last`: each date waits for the success of the one before."""
 LOOKING = range(DATED.stop, DATED.stop + 4)
-"""Those after these have WAIT tasks."""
+"""Workflows with WAIT tasks."""
 STARTING = range(LOOKING.stop, LOOKING.stop + 3)
-"""Those after these start others without waiting for them."""
+"""Workflows that start others without waiting for them."""
 MAPPED = range(STARTING.stop, STARTING.stop + 5)
-"""Those after these have tasks with `each`."""
+"""Workflows that have tasks with `each`."""
 TRIGGERING = range(MAPPED.stop, MAPPED.stop + 3)
 """The tasks of those after these update datasets."""
 TRIGGERED = range(TRIGGERING.stop, TRIGGERING.stop + 4)
-"""Those after these are started by the ends of those before them, and by datasets."""
+"""Workflows that are started by the ends of those before them, and by datasets."""
 ASKING = range(TRIGGERED.stop, TRIGGERED.stop + 3)
-"""Those after these begin with an APPROVAL task."""
+"""Workflows that begin with an APPROVAL task."""
 STREAM_POOLS = {"s": 6}
-"""How many resources the pools have that only they need. What they have of another is less than all."""
+"""The pools that only streams need, with their sizes. Elsewhere streams need fewer than all."""
 
 
 @cache
 def specs() -> dict[int, WorkflowSpec]:
-    """By code."""
+    """The definitions by code."""
     random = Random(20_260_101)
     drawn = {code: _drawn(random, code) for code in range(1, COUNT + 1)}
     waiting = {code: _waiting(Random(f"{code} waits")) for code in WAITING}
@@ -84,7 +84,7 @@ def specs() -> dict[int, WorkflowSpec]:
 
 @cache
 def content(code: WorkflowCode, version: int) -> str:
-    """As it is stored. A version above 1, which only reruns ask for, has other scripts in every second task."""
+    """A definition as stored. A version above 1, which only reruns request, has other scripts in every second task."""
     spec = specs()[code]
     if version > 1:
         tasks = [
@@ -141,7 +141,7 @@ def awaited(code: int) -> set[int]:
 
 
 def _waiting(random: Random) -> dict[str, Any]:
-    """What has no limit awaits runs that come, and takes a failure for an answer: nothing waits for ever."""
+    """A dependency without a limit awaits runs that come, and accepts a failure: nothing waits forever."""
     items = [
         {"workflow": code if random.random() < 0.5 else f"w{code}", "cycle": "today"}
         | ({"task": random.choice(("t0", "*"))} if random.random() < 0.4 else {})
@@ -205,7 +205,7 @@ def _starting(random: Random) -> dict[str, Any]:
 
 
 def _leased(random: Random) -> dict[str, Any]:
-    """One needs more than the others, so that it is not overtaken for ever."""
+    """One task needs more than the others, to show that it is not overtaken forever."""
     streams = _streaming(random, (4, 6))
     for task in streams["tasks"]:
         task["resources"] = random.choice(({"s": 1}, {"s": 1}, {"s": 1}, {"s": 1, "a": 1}))
@@ -284,7 +284,7 @@ def _many(random: Random, code: int) -> dict[str, Any]:
 
 
 def _looking(random: Random) -> dict[str, Any]:
-    """What has no timeout waits for something that comes before long (`task_runs.py`)."""
+    """A task without a timeout waits for something that comes soon (`task_runs.py`)."""
     tasks: list[dict[str, Any]] = []
     for number in range(random.choice((1, 2, 3))):
         params: dict[str, Any] = {"for": {"file": "/there"}, "every": 0.02, "backoff": random.choice((1, 2))}

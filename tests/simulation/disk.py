@@ -1,4 +1,4 @@
-"""The disks of the workers' machines: what lies on one outlives the process that wrote it.
+"""The disks of the workers' machines: their content outlives the process that wrote it.
 
 `SimulatedSpool` stands for `worker/results/spool.py`, with its rule of who may read a file: nobody while its writer
 lives.
@@ -58,7 +58,7 @@ class SimulatedSpool:
 
 
 class SimulatedLeft:
-    """What a life that is over left."""
+    """The results of a life that is over."""
 
     NAME = "left_results"
 
@@ -76,7 +76,6 @@ class SimulatedLeft:
 
 
 def left_by_former_lives(files: Files, folder: Path) -> list[SimulatedLeft]:
-    """By epoch."""
     return [
         SimulatedLeft(files, key)
         for key, file in sorted(files.items(), key=lambda one: one[0][1])

@@ -1,4 +1,4 @@
-"""What must hold of duties and of retention: done once a period, and nothing deleted that is needed."""
+"""Invariants of duties and of retention: done once a period, and nothing needed is deleted."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 
 class DutyInvariants:
-    """Of one run; `broken` is called with the number of an invariant and what broke it."""
-
     def __init__(self, trace: Trace, broken: Callable[[str, str], None]) -> None:
         self._trace = trace
         self._broken = broken

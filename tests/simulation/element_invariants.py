@@ -1,4 +1,4 @@
-"""What must hold of tasks with `each`: every element ends once as a success, and the task ends as its elements do.
+"""Invariants of `each` tasks: every element ends once as a success, and the task ends as its elements do.
 
 Judged from the committed rows alone.
 """
@@ -23,9 +23,9 @@ T = TaskState
 _WELL = (T.SUCCESS, T.SKIPPED, T.FORCED_SUCCESS)
 _AFRESH = (CommandType.REPEAT_RUNNING, CommandType.EXECUTE_TASK)
 _GIVEN_UP = "cannot be driven"
-"""Such a run ends at once, and what of it runs on workers is killed after that."""
+"""Such a run ends at once, and its tasks on workers are killed after that."""
 _UNKEPT = "could not be kept"
-"""So ends a task whose list of values is too large for its row, while the log store is away."""
+"""The end of a task whose list of values is too large for its row, while the log store is away."""
 _MOST = 16_384
 
 
@@ -48,13 +48,11 @@ def _begun_afresh(changes: Sequence[Change]) -> set[int]:
 
 @cache
 def _tasks(workflow: int) -> dict[int, TaskSpec]:
-    """Those with elements, by code."""
+    """The tasks with elements, by code."""
     return {task.code or 0: task for task in specs()[workflow].coded().tasks if task.each is not None}
 
 
 class ElementInvariants:
-    """Of all runs; `broken` is called with the number of an invariant and what broke it."""
-
     def __init__(self, broken: Callable[[str, str], None]) -> None:
         self._broken = broken
         self.server: Server

@@ -1,4 +1,4 @@
-"""What goes wrong: each kind a function that arranges some of it, at moments or at statements that the seed draws.
+"""The faults: each kind is a function that arranges some, at moments or at statements that the seed draws.
 
 Half of the kinds are off in a seed (one kind must not hide the others), and each has its own random stream.
 """
@@ -24,7 +24,7 @@ from tests.simulation.workload import ask
 from tests.simulation.world import FAULTS_S, LASTING, URL, World
 
 _RARE = 0.1
-"""How often a kind is drawn that takes a run of its own to be seen."""
+"""How often a kind is drawn that needs a run of its own to be seen."""
 
 
 def arrange(world: World) -> None:
@@ -67,12 +67,12 @@ def slowness(world: World, random: Random) -> None:
 
 
 def lost_notes(world: World, random: Random) -> None:
-    """Notifications that nobody hears."""
+    """Lost notifications."""
     world.server.faults.note_lost = random.choice((0.1, 0.5, 1.0))
 
 
 def deaf_watches(world: World, random: Random) -> None:
-    """Watches of the registry that go silent for ever; in some runs the slots are looked at long after."""
+    """Watches of the registry that go silent forever; in some runs the slots are read again only much later."""
     world.ensemble.deaf = random.choice((0.3, 1.0))
     world.minds_slots = random.random() < 0.2
 
@@ -126,7 +126,7 @@ def database_restarts(world: World, random: Random) -> None:
 
 
 def database_freezes(world: World, random: Random) -> None:
-    """It accepts, and does not answer for a while."""
+    """The database accepts, and does not answer for a while."""
 
     def freeze(own: Random) -> None:
         for_s = own.choice((1, 5)) * own.random()
@@ -249,7 +249,7 @@ async def _fence(world: World, epoch: int) -> None:
 
 
 def long_registry_outage(world: World, random: Random) -> None:
-    """A master dies while the registry is away, and long after nobody can join: its slot stays without an owner."""
+    """A master dies while the registry is away, and for a long time nobody can join: its slot has no owner."""
     begins_s, dies_s = random.uniform(5.0, 9.0), random.uniform(0.5, 4.0)
     world.heals_registry_s = FAULTS_S + 16.0
 
@@ -275,7 +275,7 @@ def poison(world: World, random: Random) -> None:
 
 
 def strangers(world: World, random: Random) -> None:
-    """Open transactions of nobody's hold the rows of some runs for longer than anybody waits for a lock; at times a
+    """Strangers' open transactions hold the rows of some runs for longer than any lock is waited for; sometimes a
     command about one of them comes meanwhile."""
 
     def hold(own: Random) -> None:
@@ -306,7 +306,7 @@ def shortages(world: World, random: Random) -> None:
 
 
 def swallowing_links(world: World, random: Random) -> None:
-    """Links of some processes to the database lose what is asked or what is answered, and tell nobody."""
+    """Links of some processes to the database silently lose requests or answers."""
 
     def swallow(own: Random) -> None:
         names, way, for_s = own.sample(world.names, own.randint(1, len(world.names))), own.choice(list(Way)), 2.5
@@ -343,8 +343,8 @@ def unstarted(world: World, random: Random) -> None:
 
 
 def frozen_trees(world: World, random: Random) -> None:
-    """A worker that runs something is frozen with all below it, and killed: its launcher ends nothing. On one machine
-    only: nobody can end what is frozen on another."""
+    """A worker that runs something is frozen with everything below it, and killed: its launcher ends nothing. On one
+    machine only: nobody can end what is frozen on another."""
     moments, for_s = [random.uniform(1.0, FAULTS_S) for _ in range(3)], random.uniform(6.0, 15.0)
     world.lasts_s = LASTING
 
@@ -391,7 +391,7 @@ KINDS: tuple[Callable[[World, Random], None], ...] = (
 
 
 def _with_a_busy_worker(world: World, random: Random, for_s: float, happen: Callable[[Process], None]) -> None:
-    """Let it happen to a worker with a task that runs for longer than so long, as soon as there is one."""
+    """Let it happen to a worker with a task that runs for longer than `for_s`, as soon as there is one."""
     runs = [run for each in world.launchers.values() for one in each for run in one.runs if run.is_alive]
     if lasting := [run.process for run in runs if run.ends_s > world.loop.now + for_s]:
         happen(random.choice(lasting))
@@ -402,7 +402,7 @@ def _with_a_busy_worker(world: World, random: Random, for_s: float, happen: Call
 
 
 def _each(world: World, random: Random, most: int, name: str, happen: Callable[[Random], None]) -> None:
-    """Up to so many of a kind, each under its own name and with its own stream."""
+    """Up to `most` of a kind, each under its own name and with its own stream."""
     for number in range(random.randint(1, most)):
         own = world.draw(name, number)
         if world.has(f"{name} {number}"):

@@ -1,7 +1,7 @@
 """What must hold after every step, read off each commit and each start of a process; and what must hold at the end.
 
 The numbers are those of the invariants in the reliability study that tables and processes can show. I7, states change
-only along `model/runs/states.py`, is held with each statement, by the triggers' model in `tables.py`: whatever the
+only along `model/runs/states.py`, is checked with each statement, by the triggers' model in `tables.py`: whatever the
 database would have to refuse is a violation.
 """
 
@@ -39,7 +39,7 @@ _MASTERS_OWN = ("workflow_instance", "task_instance", "command", "command_histor
 
 
 class Invariants:
-    """Of one run."""
+    """The invariants of one run."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -99,7 +99,7 @@ class Invariants:
         return drain is not None and beat.heartbeat.drained == drain
 
     def after_commit(self, changes: Sequence[Change], began_s: float) -> None:
-        """Of what a transaction changed that began then, by the database's clock."""
+        """Check the changes of a transaction that began at `began_s`, by the database's clock."""
         recorded = {row.id for row, _, after in changes if row.table.name == "command_history" and after is not None}
         self._recorded |= recorded
         for row, before, after in changes:
@@ -155,11 +155,11 @@ class Invariants:
             self._broken("I25", fault)
 
     def running_tasks(self) -> Mapping[tuple[int, int], TaskRun]:
-        """What runs, by run and code."""
+        """The running tasks, by run and code."""
         return self._running
 
     def _node(self, row: Row, before: Values, after: Values) -> None:
-        """I14: silence that is not a death costs nobody its life."""
+        """I14: silence that is not a death costs no node its life."""
         is_fenced = before.state in _LIVING and after.state is NodeState.FENCED
         if is_fenced and "stood still" in (after.ended_why or "") and self.is_innocent(row.id):
             self._broken("I14", f"{after.kind.lower()} {row.id} lived, and was fenced: {after.ended_why}")
@@ -185,7 +185,7 @@ class Invariants:
             self._broken("I1", f"command {row.id} left its table and nobody recorded what became of it")
 
     def _fires(self, row: Row, after: Values) -> None:
-        """I8: nobody asks twice for one time of a schedule, but where a person changed it in between."""
+        """I8: no time of a schedule is requested twice, unless a person changed the schedule in between."""
         schedule = self.server.schedules.rows[int(after.row.schedule_id)].values
         time = (after.row.schedule_id, after.row.schedule_time, schedule and schedule.updated_at)
         if time in self._asked_for and self.server.protections.fire_once:  # else the runs are looked at

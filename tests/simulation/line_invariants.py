@@ -1,4 +1,4 @@
-"""What must hold of serial lines: who is live beside whom, in which order, and that nobody waits who could begin."""
+"""Invariants of serial lines: which runs are live together, in which order, and that none waits that could begin."""
 
 from __future__ import annotations
 
@@ -19,12 +19,10 @@ _LIVE = (W.RUNNING_EXECUTION, W.READY_PAUSE, W.READY_STOP, W.FAILOVER)
 
 
 class LineInvariants:
-    """Of one run; `broken` is called with the number of an invariant and what broke it."""
-
     def __init__(self, broken: Callable[[str, str], None]) -> None:
         self._broken = broken
         self._last: dict[Line, int] = {}
-        """Of each line with a key: the newest command whose run has begun."""
+        """For each line with a key: the newest command whose run has begun."""
         self.server: Server
 
     def committed(self, changes: Sequence[Change]) -> None:
@@ -59,7 +57,7 @@ class LineInvariants:
             self._broken("I18", f"workflow instance {row.id} of a serial workflow begins beside {others}")
 
     def _nobody_waits_in_vain(self, line: Line) -> None:
-        """I32: where there is room for a run that waits, a command calls it, or an older one of its key delays it."""
+        """I32: if there is room for a waiting run, a command calls it, or an older one of its key delays it."""
         waiting = [run for _, run in self._runs(line, (W.SERIAL_WAIT,))]
         if not waiting or len(self._runs(line, _LIVE)) >= self._max_active(line):
             return
@@ -74,7 +72,7 @@ class LineInvariants:
         self._broken("I32", f"{len(waiting)} runs wait in {tuple(line)}, which has room, and nobody calls them")
 
     def _lines_of(self, command: Values) -> set[Line]:
-        """In which a run may have waited for that command."""
+        """The lines in which a run may have waited for that command."""
         code = int(command.row.workflow_code or 0)
         return {
             Line(run.workflow_code, run.serial_key)

@@ -17,7 +17,7 @@ from itertools import count
 from typing import Any
 
 PROCESS: ContextVar[Process | None] = ContextVar("process", default=None)
-"""Who runs now; None is the world: servers, networks, faults."""
+"""The running process; None is the world: servers, networks, faults."""
 
 
 class Process:
@@ -113,7 +113,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return False
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Exceptions that nobody fetched are those of processes that died."""
+        """Ignore exceptions that nobody fetched: their processes died."""
 
     def create_future(self) -> asyncio.Future[Any]:
         return asyncio.Future(loop=self)
@@ -137,7 +137,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return handle
 
     def run_in_executor(self, _executor: Any, func: Any, *args: Any) -> Any:  # type: ignore[override]
-        """At once: what a thread computes takes no virtual time."""
+        """Run at once: the work of a thread takes no virtual time."""
         if (process := PROCESS.get()) is not None:
             self.refuse_threads(process)
         future = self.create_future()
@@ -147,7 +147,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     # --------------------------------------------------------------------------------------- what the world does
 
     def in_world(self, delay_s: float, callback: Callable[..., Any], *args: Any) -> Handle:
-        """Call it as the world, whoever runs now: it happens even if that one dies."""
+        """Call it as the world: it happens even if the running process dies."""
         if delay_s <= 0:
             handle: Handle = self.call_soon(callback, *args, context=self._world)
         else:
@@ -180,7 +180,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             asyncio._set_running_loop(before)
 
     def run(self, is_over: Callable[[], bool], until_s: float) -> bool:
-        """Let things happen until it is over, or that moment has come. Whether it is over."""
+        """Run until it is over, or that moment has come. Returns whether it is over."""
         queue, soon = self._queue, self._soon
         while True:
             if soon:

@@ -41,7 +41,7 @@ def _told(task: tuple[int, str | None]) -> Told:
 
 
 def many(seeds: Sequence[int], without: str | None = None, jobs: int | None = None) -> Iterator[Told]:
-    """Run them in so many processes (None = one a processor), in their order."""
+    """Run the seeds in `jobs` processes (None = one a processor), in order."""
     tasks = [(seed, without) for seed in seeds]
     if (jobs or os.cpu_count() or 1) == 1:
         yield from map(_told, tasks)

@@ -1,4 +1,4 @@
-"""What must hold of resource pools: nobody gets what another has, and nobody is overtaken for ever."""
+"""Invariants of resource pools: nobody gets what another has, and nobody is overtaken forever."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 BEGINNING = (TaskState.DISPATCH, TaskState.RUNNING_EXECUTION)
 NOTICED_S = 3.0
-"""Who has waited for so long on a server that was not frozen, was seen by every claim that commits now."""
+"""A waiter of this age, on a server that was not frozen, was seen by every claim that commits now."""
 
 
 def could_begin(server: Server, task: Values) -> bool:
-    """Whether as much is free as it needs, whoever is before it."""
+    """Whether as much is free as it needs, regardless of its place in the order."""
     free = Counter(
         each.values.pool for each in server.resources.rows.values() if each.values and each.values.holder is None
     )
@@ -30,8 +30,6 @@ def could_begin(server: Server, task: Values) -> bool:
 
 
 class PoolInvariants:
-    """Of one run; `broken` is called with the number of an invariant and what broke it."""
-
     def __init__(self, trace: Trace, broken: Callable[[str, str], None]) -> None:
         self._trace = trace
         self._broken = broken
@@ -52,7 +50,7 @@ class PoolInvariants:
             self._broken("I22", f"resource {row.id} of task {before.holder} is given to task {after.holder}")
 
     def leases_are_whole(self, changes: Sequence[Change]) -> None:
-        """I22: what a worker begins holds all that it needs. I24: nobody takes what the first in order needs."""
+        """I22: an attempt that begins holds everything it needs. I24: nobody takes what the first in order needs."""
         tasks = [(row.id, before, after) for row, before, after in changes if row.table.name == "task_instance"]
         for id_, before, after in tasks:
             if self._waits(after) and not self._waits(before):
@@ -83,9 +81,9 @@ class PoolInvariants:
         return task is not None and task.state is TaskState.QUEUED and task.resources is not None
 
     def _nobody_is_overtaken(self, task: Values) -> None:
-        """What the first of all that wait needs is left to it, once it has been the first for some seconds.
+        """The first of all waiters keeps what it needs, once it has been the first for some seconds.
 
-        Who was before it may have reserved what both lack, in a claim that commits now: then it reserved nothing.
+        A former first may have reserved what both lack, in a claim that commits now: then it reserved nothing.
         """
         rows = [row.values for row in self.server.tasks.unfinished.values()]
         waiting = [values for values in rows if values is not None and self._waits(values)]

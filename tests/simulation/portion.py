@@ -10,7 +10,7 @@ SEEDS = 110
 
 
 def guilty(seeds: Iterable[int]) -> list[str]:
-    """What must never be, of each seed that shows something, and how to see its trace, made smaller."""
+    """The violations of each failing seed, and how to see its trace, shrunk."""
     return [
         f"{verdict.violation}: python -m tests.simulation --seeds 1 --first {seed}"
         for seed in seeds

@@ -1,6 +1,6 @@
-"""What Shoal is protected by, each with a switch that exists only here.
+"""The protections of Shoal, each with a switch that exists only here.
 
-With any of them off, some seed must find a violation (`test_switches.py`): else either the protection or the
+With any of them off, some seed must find a violation (`test_switches.py`): otherwise either the protection or the
 simulation would be worth nothing.
 """
 
@@ -29,7 +29,7 @@ class Protections:
     fire_once: bool = True
     """The compare-and-set, and the unique index on the fires of a schedule behind it."""
     recover: bool = True
-    """At most one open RECOVER command of an instance (`command_one_recover` and the NOT EXISTS before it)."""
+    """At most one open RECOVER command of a run (`command_one_recover` and the NOT EXISTS before it)."""
     failover: bool = True
     """Only what belongs to a master that is gone is failed over (`workflow_instances.claim_failover`)."""
     takeovers: bool = True
@@ -44,7 +44,7 @@ class Protections:
     deadline: bool = True
     """The launcher minds the horizon too, so that a worker that sleeps loses its tasks."""
     terminate: bool = True
-    """Who fences ends the sessions of the fenced first (`nodes.fence`), and the server those that idle."""
+    """A fencing node ends the sessions of the fenced one first (`nodes.fence`), and the server idle ones."""
     observed: bool = True
     """Death is observed: a beat that stands still in one's own reads; without, timestamps are compared
     (`master/membership/failure_detector.py`)."""
@@ -52,11 +52,11 @@ class Protections:
     """A node is judged by how long it says itself that it may be silent, not by the judge's times
     (`master/membership/failure_detector.py`)."""
     swept: bool = True
-    """Who fences a worker of its own machine first ends what that one left there (`node/left_tasks.py`)."""
+    """A node that fences a worker of its own machine first ends what that left there (`node/left_tasks.py`)."""
     searched: bool = True
     """It waits until that has been found and killed, however long it takes (`node/left_tasks.py`)."""
     unbroken: bool = True
-    """What a registry does not show counts only once one has been connected for as long as a session lasts
+    """Absence from a registry counts only once it has been connected for as long as a session lasts
     (`master/membership/membership.py`)."""
     judged: bool = True
     """Only a node whose beat is still the one that was judged is fenced (`nodes.fence`)."""
@@ -70,7 +70,7 @@ class Protections:
     """A client gives up a connection that does not answer in time (`dao/postgres/connection.py`)."""
 
     obeyed: bool = True
-    """What comes back to the queue obeys what was asked of its run (`requeue.put_back`)."""
+    """What returns to the queue obeys the requests about its run (`requeue.put_back`)."""
 
     line: bool = True
     """A batch decides about a line with what it has done itself (`master/claim/serial.py`)."""

@@ -1,7 +1,7 @@
-"""What makes a rare moment common, for the proofs that the simulation sees a protection that is off.
+"""Makes rare moments common, for the proofs that the simulation sees a protection that is off.
 
-A seed draws each of these things too, but seldom all of them together. Whoever changes what seeds draw, or what Shoal
-does, must not lose such a proof by chance.
+A seed draws each of these too, but seldom all of them together. A change of what seeds draw, or of what Shoal does,
+must not lose such a proof by chance.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Fault = Callable[[World, Random], None]
 
 
 def nothing_more(_: World) -> None:
-    """What the seed draws is enough."""
+    """Nothing: what the seed draws is enough."""
 
 
 def _busy(world: World, codes: Sequence[int] = range(1, PLAIN + 1)) -> None:
@@ -62,7 +62,7 @@ def lives_by_other_times(world: World) -> None:
 
 
 def clock_leaps(world: World) -> None:
-    """The database's clock is set forward while a worker reaches nobody for less time than may be."""
+    """The database's clock is set forward while a worker reaches nobody for less than the allowed time."""
     _busy(world)
     random = world.draw("provoked leaps")
     for _ in range(3):

@@ -27,9 +27,9 @@ class Ensemble:
         self.cut_off: set[str] = set()
         """Addresses of processes that cannot reach it."""
         self.deaf = 0.0
-        """How likely a watch is to go deaf when it should tell of a change; it stays so until it connects again."""
+        """The probability that a watch goes deaf at a change; it stays so until it connects again."""
         self.phantoms = 0.0
-        """How likely an entry is to outlive its session for ever."""
+        """The probability that an entry outlives its session forever."""
         self.generation = 0
         """How often it was wiped."""
         self.stays_down = False
@@ -58,7 +58,7 @@ class Ensemble:
         return session in self._sessions
 
     def end_session(self, session: int) -> None:
-        """It expires, or is closed; its entries vanish."""
+        """Expire or close a session; its entries vanish."""
         if self._sessions.pop(session, None) is not None:
             for key in [key for key, (_, owner) in self.entries.items() if owner == session]:
                 if self.random.random() < self.phantoms:
@@ -109,7 +109,7 @@ class Ensemble:
 
 
 class SimulatedRegistry:
-    """As `registry/protocol.py` has it."""
+    """Implements `registry/protocol.py`."""
 
     url = "simulated"
 
@@ -153,7 +153,7 @@ class SimulatedRegistry:
         self._pings = asyncio.get_running_loop().create_task(self._keep_alive())
 
     def use(self, ears: object) -> None:
-        """It is not in the database."""
+        """Do nothing: it is not in the database."""
 
     async def close(self) -> None:
         self._mine = None

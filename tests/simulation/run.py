@@ -14,9 +14,9 @@ from tests.simulation.world import END_S, FAULTS_S, World
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of a seed; `violation` is the first thing that must not be, None when all held.
+    """The result of a seed; `violation` is the first one, None when everything held.
 
-    `arranged` names all that the seed arranged: nodes, faults, commands.
+    `arranged` names everything that the seed arranged: nodes, faults, commands.
     """
 
     seed: int
@@ -41,8 +41,8 @@ def run(
     left_out: Collection[str] = (),
     also: Callable[[World], None] = lambda _: None,
 ) -> Verdict:
-    """The same seed gives the same run, whatever else the machine does. `left_out` are things not to arrange, `also`
-    arranges some more, too rare to be drawn."""
+    """Run a seed: the same one gives the same run, whatever else the machine does. `left_out` are not arranged; `also`
+    arranges more, too rare to be drawn."""
     world = World(seed, protections or Protections(), left_out)
     loop = world.loop
     with wired(world), loop.running():

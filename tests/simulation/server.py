@@ -1,11 +1,11 @@
-"""The database server: sessions, statements, commits and all that can go wrong with them.
+"""The database server: sessions, statements, commits and their faults.
 
-A statement is executed by the server, not by the process that sent it: one that sleeps or dies meanwhile changes
-nothing about that. A commit has four fates: it happens and says so; it happens and the answer is lost; the connection
-is cut before it arrives; or it arrives, the client is told that its connection is gone, and it happens seconds later.
+A statement is executed by the server, not by the process that sent it, which may sleep or die meanwhile. A commit has
+four fates: it happens and is answered; it happens and the answer is lost; the connection is cut before it arrives; or
+it arrives, the client is told that its connection is gone, and it happens seconds later.
 
-A link may also swallow: what is asked, or what is answered, is lost and nobody is told. Such a session stays dead; its
-client gives it up by its own deadline, or never, and the server by the time-out of whoever idles in a transaction.
+A link may also swallow requests or answers silently. Such a session stays dead; its client gives it up by its own
+deadline, or never, and the server by the time-out for sessions idle in a transaction.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 LOCK_TIMEOUT_S = 2.0
 HASTE = 0.3
-"""How much shorter than in earnest a client's deadlines are here, as all times of the cluster."""
+"""How much shorter a client's deadlines are here than in reality, like all times of the cluster."""
 IDLE_IN_TRANSACTION_S = 3.0
 _KEPT_BY_THE_SCHEMA = {
     "workflow_instance_command": "I1",
@@ -46,7 +46,7 @@ EPOCH = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 class State(Enum):
-    """Of a session."""
+    """The state of a session."""
 
     OPEN = 1
     COMMITTING = 2
@@ -62,7 +62,7 @@ class Way(Enum):
 
 
 class Faults:
-    """How often what goes wrong, as probabilities; all zero = nothing does."""
+    """The probabilities of faults; all zero = none."""
 
     statement_lost = 0.0
     commit_odd = 0.0
@@ -96,7 +96,7 @@ class Server:
         self.listeners: list[Any] = []
         self.frozen: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
         self.suspect_code = 0
-        """Whoever makes a run of this workflow dies before it is committed; 0 = nobody does."""
+        """A process that makes a run of this workflow dies before the commit; 0 = none does."""
         self.on_suspect: Callable[[Process], None] = lambda _: None
         self.on_statement: Callable[[Process, str], None] = lambda _process, _statement: None
         self.on_goodbye: Callable[[int], None] = lambda _epoch: None
@@ -111,7 +111,7 @@ class Server:
         self.schedules = Table("schedule")
         self.definitions = Table("workflow_definition")
         self.triggers: Mapping[int, Sequence[TriggerSpec]] = {}
-        """Of the workflows that have some."""
+        """The triggers of workflows that have some."""
         self.dataset_waits = Table("dataset_wait")
         self.stream_restarts = Table("stream_restart")
         self.stream_lock = Row(Table("advisory locks"), "streams")
@@ -119,11 +119,11 @@ class Server:
         self.duties_done = Table("duty_done")
         self.floor = Table("history_floor")
         self.drains: dict[tuple[NodeKind, str], int] = {}
-        """Who is drained, by kind and name -> the id of the drain. No transaction changes it: people do, at once."""
+        """Kind and name of drained nodes -> the id of the drain. People change it at once, outside of transactions."""
         self.pools = Table("resource_pool")
         self.resources = Table("pool_resource")
         self.schemas = Table("schema_version")
-        """Those that are newer than this program."""
+        """Versions that are newer than this program."""
 
     @property
     def now_s(self) -> float:
@@ -146,7 +146,7 @@ class Server:
         return self.random.uniform(0.05, 1.5)
 
     def do(self, statement: Callable[..., Any], *args: Any) -> Any:
-        """As somebody from outside: one statement in a transaction of its own, at once."""
+        """Execute one statement from outside in a transaction of its own, at once."""
         transaction = Transaction(self)
         result = statement(transaction, *args)
         self.apply(transaction)
@@ -163,7 +163,7 @@ class Server:
             self.note(channel, payload)
 
     def horizon(self) -> Horizon:
-        """What a statement sees just now: whatever is open may write."""
+        """What a statement sees now: every open transaction may write."""
         return Horizon(min((each.number for each in self.sessions), default=self.numbered + 1), self.numbered + 1)
 
     def note(self, channel: str, payload: str = "") -> None:
@@ -210,7 +210,7 @@ class Session(Transaction):
         self.application_name = application_name
         self.autocommit = autocommit
         self.opening: Callable[[], Awaitable[None]] | None = None
-        """What goes before the first statement. In earnest the two are one round trip; here more may come between."""
+        """Called before the first statement. In reality both are one round trip; here more may happen in between."""
         self.state = State.OPEN
         self.number = server.numbered = server.numbered + 1
         self._answer: asyncio.Future[Any] | None = None
@@ -289,7 +289,7 @@ class Session(Transaction):
             self._end()
 
     def _is_swallowed(self) -> bool:
-        """Once its link has swallowed something, it does so for ever."""
+        """Whether its link swallows; once it has, it always does."""
         self._swallows = self._swallows or self.server.swallowing.get(self.process.name)
         return self._swallows is not None and self.state is State.OPEN
 
@@ -321,7 +321,7 @@ class Session(Transaction):
             self._failed(statement or self.commit, error)
 
     def _give_up(self, answer: asyncio.Future[Any], error: ShoalError) -> None:
-        """The client closes a socket of which the server hears nothing."""
+        """Let the client close a socket of which the server learns nothing."""
         if self.state is State.OPEN:
             self.state = State.LOST
         if not answer.done():
@@ -376,7 +376,7 @@ class Session(Transaction):
             self._reply(error)
 
     def _failed(self, statement: Callable[..., Any], error: ShoalError) -> None:
-        """What the data of a statement break would have been written, had the schema not refused it."""
+        """Fail as the data of a statement do that the schema refuses."""
         told = f"{statement.__name__}: {error}"
         self.server.trace.add(self.process.name, told)
         if isinstance(error, BadData):

@@ -1,6 +1,6 @@
-"""What must hold of start rules: a task begins as its rule allows, and a run does not end before what may begin.
+"""Invariants of start rules: a task begins as its rule allows, and a run does not end before what may begin.
 
-Judged by the rules as `tests/master/reference.py` tells them, from the committed rows of the run alone.
+Judged by the rules in `tests/master/reference.py`, from the committed rows of the run alone.
 """
 
 from __future__ import annotations
@@ -32,8 +32,6 @@ def _plan(code: int) -> Plan:
 
 
 class StartInvariants:
-    """Of one run; `broken` is called with the number of an invariant and what broke it."""
-
     def __init__(self, broken: Callable[[str, str], None]) -> None:
         self._broken = broken
         self.server: Server
@@ -58,7 +56,7 @@ class StartInvariants:
             self._broken("I30", f"{who} begins though its rule says {standing.name}, with {ends}")
 
     def _ends(self, row: Row, before: Values, after: Values) -> None:
-        """Of its own: what it was asked to halt for may have come in the same batch as its last event."""
+        """Checks only its own end: a halt may have come in the same batch as its last event."""
         is_halted = before.state is not WorkflowState.RUNNING_EXECUTION or before.requested_state is not None
         if is_halted or after.state not in _BY_ITSELF:
             return

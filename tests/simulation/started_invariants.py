@@ -1,4 +1,4 @@
-"""What must hold of runs that tasks start without waiting for them: each attempt starts one, and names it.
+"""Invariants of runs that tasks start without waiting: each attempt starts one, and names it.
 
 Judged from the committed rows alone.
 """
@@ -19,12 +19,10 @@ if TYPE_CHECKING:
 
 
 class StartedInvariants:
-    """Of all runs; `broken` is called with the number of an invariant and what broke it."""
-
     def __init__(self, broken: Callable[[str, str], None]) -> None:
         self._broken = broken
         self._runs: dict[tuple[str, ...], int] = {}
-        """By run, task and attempt: the run that it started."""
+        """Run, task and attempt -> the run that it started."""
         self._asked: dict[int, str] = {}
         """The commands that ask for such a run, each with the attempt."""
         self.server: Server

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 LATE_S = 8.0
-"""What has waited for so long may soon be taken by anybody."""
+"""After this wait, any worker may soon take the stream."""
 
 
 def took_too_many(
@@ -61,7 +61,7 @@ def took_too_many(
 
 
 def _is_free(said: Heartbeat | None, age_s: float, places: int) -> bool:
-    """Whether a worker with this beat takes so many: not one that may be dead."""
+    """Whether a worker with this beat has places, and cannot be dead."""
     if said is None or not _is_heard(said, age_s):
         return False
     return said.status == NodeStatus.NORMAL and said.capacity - said.running >= places

@@ -36,13 +36,13 @@ from worker.claims.writer import Writer
 C = CommandType
 RESTARTED_S = 20.0
 QUIET_LOOKS = 3
-"""So often in turn, `RESTARTED_S` apart, no restart is under way before streams are judged: nobody rebalances while one
-is. Any worker is back by then, and every pause over, and streams have moved where they are to be."""
+"""How many looks in a row, `RESTARTED_S` apart, must see no restart before streams are judged: nobody rebalances during
+one. By then any worker is back, every pause over, and every stream moved."""
 DRAINED_S = 20.0
 BROKEN_S = 20.0
 REPAIRED_S = 40.0
 TAKEN_WITHIN_S = 3.0
-"""What is free again is taken within this time."""
+"""Free resources are taken within this time."""
 STOPPED_EVERY_S = 5.0
 DRAIN_ID = 10_000
 
@@ -66,7 +66,7 @@ def replaced(world: World) -> list[tuple[Any, str, Any]]:
 
 
 async def _nobody_deals(*_: object) -> None:
-    """All that could begin is anybody's."""
+    """Let any worker take what could begin."""
 
 
 def arrange(world: World, ask: Callable[..., None]) -> None:
@@ -161,7 +161,7 @@ def _judge_drained(world: World, ask: Callable[..., None], drained: str) -> None
 
 
 def _stop(world: World, ask: Callable[..., None]) -> None:
-    """Until none is left: one may have waited for its turn to begin."""
+    """Stop until none is left: one may have waited for its turn to begin."""
     for run, values in _runs(world):
         if values.state is WorkflowState.RUNNING_EXECUTION:
             ask(C.STOP, workflow_instance_id=str(run))

@@ -17,12 +17,12 @@ from worker.beats import Beats
 
 
 async def idle(*_: Any) -> None:
-    """Instead of a loop that is left out: it waits for ever."""
+    """Stands for a loop that is left out: it waits forever."""
     await asyncio.Event().wait()
 
 
 async def _detect_by_timestamps(membership: Any, now_s: float) -> None:
-    """By how long ago the database's clock says that each has beaten."""
+    """Judge by how long ago each has beaten, by the database's clock."""
     ages_s = {node.epoch: node.beat_age_s for node in membership._life.living}
     membership._detector._still_s = lambda sight, _: ages_s[sight.epoch]
     await _DETECT_FAILURES(membership, now_s)
@@ -32,13 +32,13 @@ _DETECT_FAILURES = Membership._detect_failures
 
 
 def _turns_of_what_fits(waiters: Any, rooms: Any, *of: Any) -> Any:
-    """What is short reserves nothing."""
+    """Let waiters that lack resources reserve nothing."""
     fits = [each for each in waiters if all(rooms[name].free >= n for name, n in each.needs.items() if name in rooms)]
     return turns(fits, rooms, *of)
 
 
 def switched_off(protections: Protections) -> list[tuple[Any, str, Any]]:
-    """What is replaced where these protections are off: in what, its name, and by what."""
+    """The replacements for these protections being off: the object, the name, and the substitute."""
     made: list[tuple[Any, str, Any]] = []
     if not protections.horizon:
         made.append((Beats, "guard", idle))

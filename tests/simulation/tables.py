@@ -35,7 +35,7 @@ class Values:
     if TYPE_CHECKING:
 
         def __getattr__(self, column: str) -> Any:
-            """What the columns are is said where a row is made."""
+            """Any column; the place that makes a row defines its columns."""
 
     def but(self, changes: dict[str, Any]) -> Values:
         new = Values.__new__(Values)
@@ -119,7 +119,7 @@ class Transaction:
         return self.writes.get(row, row.values)
 
     def see_as_before(self, row: Row) -> Values | None:
-        """The version that the statement saw before it waited for a lock of another row, which nobody changed."""
+        """The version that the statement saw before it waited for a lock of another row; nobody changed it since."""
         return self._before_waiting.setdefault(row, self.see(row))
 
     def get(self, table: Table, id_: Any) -> Values | None:
@@ -141,7 +141,6 @@ class Transaction:
     # ------------------------------------------------------------------------------------------------- locks
 
     def is_free(self, row: Row) -> bool:
-        """Whether nobody else holds it in any way."""
         return row.owner in (None, self) and not (row.sharers - {self} if row.sharers else ())
 
     def try_lock(self, row: Row) -> bool:
@@ -185,7 +184,7 @@ class Transaction:
         return row
 
     def refuse_if_there(self, row: Row, constraint: str) -> None:
-        """What a unique index does with a second row of one key."""
+        """Refuse a second row of one key, as a unique index does."""
         if self.see(row) is not None:
             raise BadData(f'duplicate key value violates unique constraint "{constraint}" (23505)')
         if row.owner not in (None, self):
@@ -243,7 +242,6 @@ class Transaction:
         return changes
 
     def roll_back(self) -> None:
-        """As if it had never been."""
         for row in self.writes:
             self._take_back(row)
         self._release()

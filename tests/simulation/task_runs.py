@@ -1,7 +1,7 @@
-"""What a worker starts: processes of tasks, which live apart from it, and the launcher that ends them.
+"""What a worker starts: processes of tasks, which outlive it, and the launcher that ends them.
 
-A launcher is a process of its own: it ends all trees of its worker when that one dies, and when the deadline passes
-that the worker set, though the worker itself sleeps.
+A launcher is a process of its own: it ends all trees of its worker when that dies, and when the deadline that the
+worker set passes, even if the worker itself sleeps.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 T = TaskState
 TICK_S = 0.5
-"""How late a launcher may be with a deadline."""
+"""How late a launcher may notice a deadline."""
 POISON_LASTS_S = 30.0
 FAILING_BY_RULES = 0.4
-"""How many tasks of workflows with start rules fail, and of those with tasks that clean up."""
+"""How many tasks fail in workflows with start rules, or with cleanup."""
 SKIPPING_BY_RULES = 0.2
 """How many of them skip themselves."""
 
@@ -55,7 +55,7 @@ class TaskRun:
         world.invariants.task_starts(self)
         random = world.random
         self.ends_s = math.inf
-        """When it ends if nobody ends it before."""
+        """When it ends by itself."""
         if task.stream is not None:
             if world.broken is not None and world.broken.fails(world, self):
                 world.loop.in_world(FAILS_AFTER_S, self.end_by_itself, T.FAILURE)
@@ -83,7 +83,7 @@ class TaskRun:
         return (self.task.workflow_instance_id, self.task.code)
 
     def look(self) -> None:
-        """What it waits for is there from a moment on that the seed draws."""
+        """Look for something that exists from a moment on that the seed draws."""
         there_s = self.world.draw("thing", *self.key).uniform(0, THERE_S_MAX)
         self.end_by_itself(T.SUCCESS if self.world.loop.now >= there_s else T.DELAY_EXECUTION)
 
@@ -131,7 +131,7 @@ class SimulatedLauncher:
             self.kill_all(T.KILL)
 
     def freeze(self) -> None:
-        """It and all its trees."""
+        """Freeze it with all its trees."""
         self._is_frozen = True
         for run in self.runs:
             run.is_frozen = True

@@ -35,7 +35,7 @@ def test_each_answer_is_applied_once() -> None:
 
 
 def answered_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if an answer did not look whether the attempt still waits."""
+    """As if an answer did not check whether the attempt still waits."""
 
     def asks(task: Values) -> bool:
         return task.type == "APPROVAL" and task.state in (TaskState.RUNNING_EXECUTION, TaskState.SUCCESS)

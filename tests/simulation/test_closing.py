@@ -20,7 +20,7 @@ from tests.simulation.world import FAULTS_S, World
 SEEDS = 8
 MOVES = 8
 KILLED = 0.5
-"""So many masters die within a second after a run of theirs has begun to clean up."""
+"""The share of masters that die within a second after a run of theirs began to clean up."""
 
 
 def disturbed(world: World) -> None:
@@ -57,7 +57,7 @@ def overlooked(*_: Any) -> frozenset[Any]:
 
 
 def all_at_once(closing: Closing, _: Any) -> list[Any]:
-    """In any order, and also what is not to run."""
+    """In any order, including tasks that must not run."""
     return list(closing._plan.closing)
 
 

@@ -29,12 +29,12 @@ def test_no_date_begins_before_the_one_before_it_has_succeeded() -> None:
 
 
 def none_coming(*_: Any) -> Collection[Any]:
-    """As if every date that was asked for had a run."""
+    """As if every requested date had a run."""
     return set()
 
 
 def any_end(*_: Any) -> State:
-    """As if whatever the date before came to were good enough."""
+    """As if any end of the date before were good enough."""
     return State.SUCCESS
 
 

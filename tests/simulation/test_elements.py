@@ -38,12 +38,12 @@ def test_every_element_ends_once_and_its_task_as_they_do() -> None:
 
 
 def forgotten(_self: Elements, _index: int, _text: str | None) -> bool:
-    """As if no row were of an element."""
+    """As if no row belonged to an element."""
     return False
 
 
 def too_early(self: Elements) -> bool:
-    """As if a task were over when none of its elements is under way."""
+    """As if a task were over when none of its elements is in progress."""
     return not self._under_way
 
 
@@ -106,7 +106,7 @@ def test_a_row_that_tells_of_what_is_not_kept_yet_is_seen(monkeypatch: pytest.Mo
 
 
 def rerun(world: World) -> None:
-    """What has failed of them is run again, every second."""
+    """Rerun the failed ones, every second."""
     run_elements(world)
     world.failing = 0.4
     for at_s in range(2, int(FAULTS_S)):

@@ -1,4 +1,4 @@
-"""What a simulation is worth: the same seed is the same run, much happens in it, and a failing one becomes small."""
+"""The value of a simulation: the same seed is the same run, much happens in it, and a failing one can be shrunk."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ Decide = Callable[..., Decision | None]
 
 
 def too_early(rule: StartWhen, *, waits: bool, **ends: bool) -> Decision | None:
-    """`all_done` as if nobody waited."""
+    """`all_done` as if nothing waited."""
     return decision(rule, waits=waits and rule is not StartWhen.ALL_DONE, **ends)
 
 

@@ -18,7 +18,7 @@ from tests.simulation.world import World
 
 SEEDS = 8
 KILLED = 0.5
-"""So many masters die within a moment after they have asked for such a run."""
+"""The share of masters that die within a moment after they requested such a run."""
 
 
 def disturbed(world: World) -> None:

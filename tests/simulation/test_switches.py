@@ -55,8 +55,8 @@ FOUND: dict[str, tuple[int, str]] = {
     "judged": (18, "I14"),
     "continued": (189, "I28"),
 }
-"""Of each protection: a seed that fails without it, and how the violation begins. Whoever changes what a seed draws
-or what Shoal does changes which seeds fail: the test then looks for another, and says which to write here."""
+"""Protection -> a seed that fails without it, and how the violation begins. A change of what a seed draws or of what
+Shoal does changes which seeds fail: the test then looks for another, and says what to write here."""
 LOOKED_AT = 300
 
 

@@ -30,7 +30,7 @@ def test_each_event_starts_what_waits_for_it_once() -> None:
 
 
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if a master that takes over a run took no note of what had succeeded."""
+    """As if a master that takes over a run ignored earlier successes."""
     monkeypatch.setattr(Plan, "updates_datasets", property(lambda _: False))
 
 
@@ -53,7 +53,7 @@ def unheard(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def begun_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if what waits for several datasets forgot of which it has heard."""
+    """As if a wait for several datasets forgot the earlier updates."""
     heard = triggers.heard
 
     def forgetful(tx: Transaction, known: Any) -> Any:

@@ -1,4 +1,4 @@
-"""That the simulation is of today's Shoal: each statement that masters and workers send has a model like it."""
+"""The simulation matches today's Shoal: each statement that masters and workers send has a model like it."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ NOT_SIMULATED = {
         "copies of logs",
     ),
 }
-"""What masters and workers call of `dao/` and nothing in a simulation asks for, each with the reason. Should anything
-ask for it after all, its seed fails and names it."""
+"""Calls of masters and workers to `dao/` that a simulation never makes, each with the reason. If one is made after all,
+its seed fails and names it."""
 
 
 def _called() -> Iterator[tuple[str, Path]]:

@@ -1,4 +1,4 @@
-"""What happened in a run, a line each; put into words only when somebody wants to read it."""
+"""The events of a run, a line each; formatted only when somebody reads them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tests.simulation.loop import PROCESS, VirtualLoop
 _NOT_FORESEEN = {"life_crashed", "workflow_abandoned", "report_dropped", "schedule_stopped"}
 """Log events that only a bug brings about, since nothing in a simulated table is damaged."""
 _MUST_NOT_BE = {"workflow_instance_stuck", "task_runs_without_its_row", "task_does_not_run"}
-"""What Shoal puts right by itself, and what must not need it: nobody changes rows by hand here."""
+"""Repairs that must not be needed here: nobody changes rows by hand."""
 _WHILE_COMMITS_ARE_UNKNOWN = {UNKNOWN, NOT_OURS}
-"""What a master may find for as long as it cannot learn what became of a COMMIT."""
+"""What a master may find while it cannot learn the outcome of a COMMIT."""
 
 _JOINING = {"joined": True, "cannot_join_yet": False, "left": False}
 """Whether the process that says it is a member now."""
 
 
 class Trace:
-    """Of one seed."""
+    """The trace of one seed."""
 
     def __init__(self, loop: VirtualLoop) -> None:
         self.lines: list[tuple[float, str, str]] = []
@@ -33,7 +33,7 @@ class Trace:
         self._loop = loop
 
     def violation(self, what: str) -> None:
-        """Something that must never be: the run ends when time goes on, and nothing else is told any more."""
+        """Record a violation: the run ends when time continues, and nothing else is recorded."""
         if not self.is_closed:
             self.violations.append(what)
             self.lines.append((self._loop.now, "VIOLATION", what))

@@ -1,4 +1,4 @@
-"""What must hold of triggers: each event starts each workflow that waits for it once, and nothing else does.
+"""Invariants of triggers: each event starts each workflow that waits for it once, and nothing else does.
 
 Judged from the committed rows alone.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.simulation.server import Server
 
 _GIVEN_UP = ("be driven", "masters died")
-"""Of a run that ends for such a reason nobody takes note any more."""
+"""A run that ends for such a reason is no longer noted."""
 
 
 @cache
@@ -51,14 +51,12 @@ def _after_update(datasets: tuple[str, ...]) -> tuple[int, ...]:
 
 
 class TriggerInvariants:
-    """Of all runs; `broken` is called with the number of an invariant and what broke it."""
-
     def __init__(self, broken: Callable[[str, str], None]) -> None:
         self._broken = broken
         self._told: set[tuple[str, str]] = set()
         """The attempts that started a workflow: their places, and the workflow."""
         self._heard: dict[tuple[int, tuple[str, ...]], dict[str, str]] = {each: {} for each in _waits()}
-        """Of what waits for several datasets: the attempts that updated them since it last started its workflow."""
+        """For each wait for several datasets: the attempts that updated them since it last started its workflow."""
         self._updated: set[str] = set()
         self.server: Server
 
@@ -93,8 +91,8 @@ class TriggerInvariants:
                 self._all_told(row.id, after)
 
     def _started_together(self, changes: Sequence[Change], together: Counter[tuple[str, frozenset[str]]]) -> None:
-        """What waits for several datasets starts its workflow in the transaction of the last, with the newest updates,
-        none of which has started it before."""
+        """A wait for several datasets starts its workflow in the transaction of the last, with the newest updates, none
+        of which has started it before."""
         updates: dict[tuple[int, int, int], Values] = {}
         for row, before, after in changes:
             is_new = before is None or before.updated_datasets is None if row.table.name == "task_instance" else False

@@ -22,11 +22,11 @@ from tests.simulation.server import Server
 R = TypeVar("R")
 
 GIVEN = "given"
-"""What each element gives: its own value."""
+"""The output of each element: its own value."""
 
 
 class ValueStore:
-    """Those of one seed. `away` of its calls fail, none takes longer than `lasts_s`."""
+    """The values of one seed. A share `away` of its calls fails, none takes longer than `lasts_s`."""
 
     place = "simulated"
 
@@ -63,7 +63,7 @@ class ValueStore:
         return {GIVEN: json.loads(task.parameter_values)[EACH]} if is_element(task.code) else {}
 
     def wrong(self, server: Server) -> Iterator[str]:
-        """What is wrong with the lists that tasks with elements have given, by their rows."""
+        """The faults of the lists of `each` tasks, by their rows."""
         for row in server.tasks.rows.values():
             task = row.values
             if task is None or task.task_code < 0 or task.state is not TaskState.SUCCESS or not task.outputs:
@@ -77,7 +77,7 @@ class ValueStore:
                 yield f"{task.workflow_instance_id}/{task.name}#{task.attempt} has given what is not kept: {found}"
 
     def count(self, server: Server) -> int:
-        """How many lists are kept of which a row tells."""
+        """How many lists referenced by rows are kept."""
         values = (row.values for row in server.tasks.rows.values() if row.values is not None)
         texts = (json.loads(task.outputs).get(GIVEN, "") for task in values if task.task_code > 0 and task.outputs)
         return sum(1 for text in texts if large_value(text) is not None)

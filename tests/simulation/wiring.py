@@ -67,9 +67,9 @@ _SHELL = ("master.", "worker.", "node.", "registry.")
 _WITHOUT_LOG = ("worker.launcher", "worker.tasks", "worker.statements")
 _NO_LOAD = SimpleNamespace(getloadavg=lambda: (0.0, 0.0, 0.0), cpu_count=lambda: 1)
 SEARCHES_S = (0.0, 0.0, 0.05, 0.3, 2.0, 7.0)
-"""How long it takes to find what a worker left, on an idle machine and on busy ones."""
+"""How long the search for what a worker left takes, on an idle machine and on busy ones."""
 UNENDED_SHARE = 0.1
-"""How often something of that cannot be killed."""
+"""How often some of it cannot be killed."""
 NOT_STATEMENTS = ("dao.postgres.database.connect", "dao.runs.dependent_verdicts.evaluate_all")
 """Async functions of `dao/` that are no statements: nothing here calls them, or they call some that are modelled."""
 
@@ -91,7 +91,7 @@ class NotModelled(Exception):
 
 @cache
 def models() -> dict[str, Callable[..., Any]]:
-    """What stands for each function of `dao/`, by its whole name."""
+    """The model of each function of `dao/`, by its full name."""
     found: dict[str, Callable[..., Any]] = {}
     for module in pkgutil.walk_packages(statements.__path__, f"{statements.__name__}."):
         stands_for = f"dao.{module.name.removeprefix(statements.__name__).removeprefix('.')}"
@@ -126,7 +126,7 @@ async def _notify(connection: Session, channel: str, hints: Any = ()) -> None:
 
 
 async def _nobody_watches(*_: Any) -> None:
-    """No user interface takes part."""
+    """Do nothing: no user interface takes part."""
 
 
 async def _fence(database: Database, dead: NodeRow, why: str, *, by: Me | None) -> bool:
@@ -145,7 +145,7 @@ async def _fence(database: Database, dead: NodeRow, why: str, *, by: Me | None) 
 
 
 async def _ready(*_: Any) -> None:
-    """It is there, with the right schema."""
+    """Do nothing: the schema is right."""
 
 
 async def _own_timing(_: Session, given: Timing) -> Timing:
@@ -158,7 +158,7 @@ async def _none_newer(_: Session) -> None:
 
 
 async def _none_recorded(_: Session) -> None:
-    """There is one registry in a simulation, so nobody can be at another."""
+    """Do nothing: a simulation has one registry."""
 
 
 async def _settled(*_: Any) -> None:
@@ -269,7 +269,7 @@ def _logs() -> tuple[Any, ...]:
 
 
 def _instead(world: World) -> list[tuple[object, Any]]:
-    """What is replaced wherever it is known, and by what."""
+    """The replacements, wherever the originals are known."""
 
     def clock_s() -> float:
         process = PROCESS.get()
@@ -359,7 +359,7 @@ def _instead(world: World) -> list[tuple[object, Any]]:
 
 
 async def _ending_of(world: World, pid: int) -> int:
-    """On a busy machine it takes as long as a silence to find what a worker left; some of that cannot be killed."""
+    """On a busy machine the search for what a worker left takes as long as a silence; some of it cannot be killed."""
     if not world.protections.swept:
         return 0
     search_s = world.random.choice(SEARCHES_S)
@@ -376,7 +376,7 @@ async def _ending_of(world: World, pid: int) -> int:
 
 
 def _counting(steps: int) -> Callable[..., Any]:
-    """A duty of so many steps, each of which goes on from what the one before it recorded."""
+    """A duty of this many steps, each of which continues from the record of the one before."""
 
     async def do(_connection: Session, _context: object, progress: Mapping[str, Any]) -> Step:
         count = progress.get("count", 0) + 1

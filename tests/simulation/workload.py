@@ -1,4 +1,4 @@
-"""What is asked for: starts, schedules and their changes, and commands about runs that may fit or not."""
+"""The requests: starts, schedules and their changes, and commands about runs that may fit or not."""
 
 from __future__ import annotations
 

@@ -46,15 +46,15 @@ END_S = 2_000.0
 """A run is cut here: the longest takes half of it, with one worker that has one place."""
 INNOCENT_AFTER_S = 4.0
 CALM_S = 12.0
-"""After all faults have ended, the slots must be right by then, and no command may have waited for so long."""
+"""After all faults have ended, the slots must be right, and no command may have waited for this long."""
 PLACES_FOR_STREAMS = 16
 """More than a seed has streams, so that each worker has a place for all."""
 DUTY_WITHIN_S = 7.0
-"""By then a duty is at work or done, whoever has died of it."""
+"""By then a duty is at work or done, despite any deaths."""
 ROOM_FOR_ALL = 20_000
 """More runs than any seed has."""
 LASTING = (0.2, 4.0, 18.0)
-"""Of tasks some of which outlast any silence for which a node is fenced."""
+"""Durations of tasks, some of which outlast any silence for which a node is fenced."""
 URL = "simulated"
 TIMING = Timing(
     heartbeat_every=timedelta(seconds=1),
@@ -83,7 +83,7 @@ class World:
     def __init__(self, seed: int, protections: Protections, left_out: Collection[str] = ()) -> None:
         self.seed = seed
         self.random = Random(seed)
-        """For whatever is decided while it runs."""
+        """For decisions during the run."""
         self.protections = protections
         self.loop = VirtualLoop()  # type: ignore[abstract]
         self.trace = Trace(self.loop)
@@ -113,7 +113,7 @@ class World:
         self.invariants.is_innocent = self._is_innocent
         self.invariants.on_driven = self._dies_of
         self._beating: dict[Process, int] = {}
-        """As which epoch each process beat last."""
+        """The last epoch with which each process beat."""
         self.invariants.on_beat = self._beats
         self.stops: dict[str, asyncio.Event] = {}
         self._left_out = left_out
@@ -139,7 +139,7 @@ class World:
         self.lasts_s = drawn.choice(((0.01, 0.2), (0.01, 0.2, 1.0, 4.0), LASTING))
         """Between nothing and one of these a task takes."""
         self.hosts = drawn.choice((1, 9, 9))
-        """On how many machines the nodes are."""
+        """The number of machines of the nodes."""
         limits = self.draw("limits")
         runs, self._capacity = limits.choice((ROOM_FOR_ALL, ROOM_FOR_ALL, 1, 2, 4)), limits.choice((2, 2, 1, 4))
         self.has_streams = self.draw("has streams").random() < 0.15 and self.has("streams")
@@ -163,7 +163,7 @@ class World:
         return Random(f"{self.seed} {what}")
 
     def has(self, name: str) -> bool:
-        """Arrange something under that name, unless it is to be left out."""
+        """Arrange something under that name, unless it is left out."""
         if name in self._left_out:
             return False
         self.arranged.append(name)
@@ -192,8 +192,8 @@ class World:
         return self.hosts == 1
 
     def timing_of(self, process: Process) -> Timing:
-        """In some seeds a person changes the cluster's times all the while, and each process lives by those with which
-        it started: workers by longer or shorter ones than the masters, who judge them."""
+        """In some seeds a person changes the cluster's times all the while, and each process keeps those with which it
+        started: workers longer or shorter ones than the masters who judge them."""
         if not self.timings_differ:
             return TIMING
         drawn = self.draw("timing", process.name, process.pid)
@@ -203,12 +203,11 @@ class World:
         return Timing.recorded({**TIMING.seconds(), **changes})
 
     def name_of(self, process: Process) -> str:
-        """Its own, which a process that is started in its place has too; in some seeds a second worker has the name of
-        the first."""
+        """Its own name, which its replacement has too; in some seeds a second worker has the name of the first."""
         return "worker0" if process.name == "worker1" and self._names_clash else process.name
 
     def somebody(self) -> Process:
-        """A process of nobody's, from which a person does something."""
+        """A process outside the cluster, from which a person acts."""
         return Process("somebody", 0, "elsewhere", 0.0, 1.0)
 
     async def _main(self, process: Process) -> None:
@@ -277,7 +276,7 @@ class World:
             launcher.kill_all(None)
 
     def cannot_end_tasks_of(self, pid: int) -> None:
-        """What is frozen of that hangs in the kernel: the limit of what a node can promise (`node/left_tasks.py`)."""
+        """Its frozen tasks hang in the kernel: the limit of what a node can promise (`node/left_tasks.py`)."""
         for launcher in self.launchers.get(pid, ()):
             for run in launcher.runs:
                 run.hangs = run.is_frozen
@@ -307,7 +306,7 @@ class World:
             self.loop.go_on(process)
 
     def cut(self, name: str, *servers: Server | Ensemble, seconds: float) -> None:
-        """It reaches none of these for so long."""
+        """Cut it off from these servers for `seconds`."""
         whom = " and ".join("database" if each is self.server else "registry" for each in servers)
         self.trace.add(name, f"is cut from the {whom} for {seconds:.1f} s")
         if name in self.living:
@@ -317,7 +316,7 @@ class World:
             self.loop.in_world(seconds, each.cut_off.discard, name)
 
     def disturb(self, process: Process, seconds: float) -> None:
-        """For so long others may take it for dead."""
+        """Others may take it for dead for `seconds`."""
         process.disturbed_s = max(process.disturbed_s, self.loop.now + seconds)
 
     def process_of(self, epoch: int) -> Process:
@@ -329,7 +328,7 @@ class World:
             raise RuntimeError(NO_THREAD)
 
     def _is_innocent(self, epoch: int) -> bool:
-        """Whether it lives, and nothing was done to it for so long that everybody must have seen it beat."""
+        """Whether it lives, and was undisturbed for so long that everybody must have seen it beat."""
         process = self.process_of(epoch)
         if epoch != self._beating.get(process) or not process.has_joined:
             return False  # a life that it never began, since the answer to its enlistment was lost, or has left
@@ -343,7 +342,7 @@ class World:
         self._beating.pop(self.process_of(epoch), None)
 
     def _dies_of(self, code: int, epoch: int) -> None:
-        """A poisoned run ends the process of whoever drives it."""
+        """A poisoned run ends the process that drives it."""
         if code == self.poison:
             self.loop.in_world(self.random.uniform(0.001, 0.03), self._kill_by_poison, self.process_of(epoch))
 
@@ -352,7 +351,7 @@ class World:
         self.kill(process)
 
     def at_statement(self, name: str, number: int, what: Callable[[Process], None]) -> None:
-        """Let it happen when the process of that name sends its so many-th statement from now."""
+        """Do this when the process of that name sends its `number`-th statement from now."""
         process = self.living.get(name)
         if process is not None:
             self._plans.setdefault(process, []).append((process.statements + number, what))
@@ -400,7 +399,7 @@ class World:
         self.loop.in_world(CALM_S, self._look_at_calm)
 
     def registered_masters(self) -> list[Heartbeat]:
-        """What the living masters say of themselves in the registry."""
+        """The living masters' own entries in the registry."""
         nodes = self.server.nodes.rows
         return [
             heartbeat

@@ -1,4 +1,4 @@
-"""What happened is a row until somebody has acted upon it: neither an error nor a lost call makes it forgotten."""
+"""Events are rows until somebody has acted upon them: neither an error nor a lost call makes them forgotten."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STUMBLE = """
     CREATE TRIGGER others_fall BEFORE INSERT ON task_instance FOR EACH ROW WHEN (NEW.task_name = 'falls')
         EXECUTE FUNCTION stumble('22012', 'for ever');
 """
-"""Whoever handles the end of what is before such a task meets an error in the middle of it."""
+"""The process that handles the end of what is before such a task meets an error in the middle of it."""
 UNTOLD = """
     WITH ended AS (
         UPDATE task_instance SET state = 'SUCCESS', ended_at = clock_timestamp()

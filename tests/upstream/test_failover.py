@@ -1,4 +1,4 @@
-"""Owners are cut off, die and start again: what they drove goes on once, and nobody else's is touched."""
+"""Owners are cut off, die and start again: their runs continue once, and those of others are not touched."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tests.upstream.test_slots import AT_ONCE, NEVER_BY_AGE
 
 STATE = "SELECT state FROM node WHERE id = %s"
 ON_ANOTHER_MACHINE = "UPDATE node SET process_boot = 'of another machine'"
-"""That a process is gone can be seen at once only on its own machine."""
+"""The end of a process is visible at once only on its own machine."""
 
 
 async def test_13913_slots_are_right_again_after_a_registry_that_was_lost_to_one(

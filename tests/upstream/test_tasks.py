@@ -1,4 +1,4 @@
-"""The processes of tasks: what was killed is dead, what was not lives, and what can be run by nobody says so."""
+"""The processes of tasks: killed ones are dead, others live, and tasks that no worker can run say so."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from worker.settings import WorkerSettings
 
 DAY = "20220826"
 NOWHERE = "postgresql://nobody@127.0.0.1:1/none"
-"""Tasks that name no data source and no environment ask no database."""
+"""Tasks that name no data source and no environment query no database."""
 
 
 def claimed(
@@ -57,7 +57,7 @@ class Errands:
     folder: Path
     settings: dict[str, Any] = field(default_factory=dict)
     lacked_means: int = 0
-    """How often a worker would have doubted that it has room."""
+    """How often a worker would have doubted its capacity."""
 
     async def run(self, task: ClaimedTask) -> Report:
         """Run one to its end."""
@@ -73,7 +73,7 @@ class Errands:
         return await self.run(claimed(params={"script": script}, **fields))
 
     def start(self, script: str, **fields: Any) -> asyncio.Task[Report]:
-        """The same, without waiting."""
+        """Start without waiting."""
         return asyncio.create_task(self.shell(script, **fields))
 
     @property
@@ -83,7 +83,7 @@ class Errands:
 
     @property
     def log(self) -> str:
-        """What stands in it; nothing if there is none."""
+        """The content of the log; empty if there is none."""
         if not self.log_file.exists():
             return ""
         name = LogName(DAY, WorkflowCode(1001), WorkflowInstanceId(8), TaskInstanceId(5))

@@ -1,4 +1,4 @@
-"""What the worker's tests share: a log in memory, and a way to find processes that does not trust our own code."""
+"""Shared by the worker's tests: a log in memory, and a way to find processes that does not trust our own code."""
 
 from __future__ import annotations
 

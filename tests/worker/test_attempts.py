@@ -24,7 +24,7 @@ NOBODY = cast(Any, None)
 
 
 def attempts(folder: Path, ended: asyncio.Event) -> Attempts:
-    """Those of a worker that runs FAKE tasks, which need neither a database nor a launcher."""
+    """The attempts of a worker that runs FAKE tasks, which need neither a database nor a launcher."""
     settings = WorkerSettings(folder=folder)
     secrets = NamedSecrets(Database(NOWHERE, application_name="shoal-test"), Vault([]))
     executor = Executor(settings, NOBODY, Epoch(7), secrets, Overload(settings.load, so=""))
@@ -48,7 +48,7 @@ async def test_what_is_killed_before_its_first_step_is_reported_and_does_nothing
 
 
 async def test_an_attempt_of_one_step_takes_one_task_of_the_loop(tmp_path: Path) -> None:
-    """What a worker does for each attempt limits how many it can run."""
+    """The work for each attempt limits how many a worker can run."""
     ended, begun = asyncio.Event(), 0
     mine = attempts(tmp_path, ended)
 

@@ -1,4 +1,4 @@
-"""A worker whose launcher cannot load its libraries, or does not start at all: no task waits for that for ever."""
+"""A worker whose launcher cannot load its libraries, or does not start at all: no task waits for it forever."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ async def test_a_launcher_that_somebody_kills_lacks_means(errands: Errands, monk
 async def test_a_launcher_that_has_worked_and_ends_at_each_start_lacks_means(
     errands: Errands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So does one that cannot start while memory or descriptors run out: a task must not fail for that."""
+    """A launcher that cannot start while memory or descriptors run out does the same: a task must not fail for that."""
     async with http_server({"*": says("200 OK", b"hello")}) as server:
         task = claimed("HTTP", params={"url": f"{server.address}/"}, attempt=BROKEN_TRIES_MAX)
         assert (await errands.run(task)).state is TaskState.SUCCESS

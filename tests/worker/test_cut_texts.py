@@ -1,4 +1,4 @@
-"""What others say is cut once its secrets are masked: no half of one stays at the cut."""
+"""Foreign texts are cut after their secrets are masked: no half of one stays at the cut."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SECRET = "zq4" * 6
 
 
 async def attempted(folder: Path, type_: str, secret: str = SECRET, **params: Any) -> TaskResult:
-    """As below a keeper, but for the log, which the worker masks."""
+    """Run as below a keeper, but without the log, which the worker masks."""
     task = TaskCatalog().make(type_, json.dumps(params), {})
     sources = {"shop": "sqlite://"}
     order = Order(task, WorkflowInstanceId(1), TaskInstanceId(2), "a", 1, {}, {}, sources, (secret,), folder, True)

@@ -1,4 +1,4 @@
-"""What a task's environment holds."""
+"""The content of a task's environment."""
 
 from __future__ import annotations
 

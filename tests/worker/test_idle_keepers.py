@@ -51,7 +51,7 @@ async def test_each_command_finds_its_own_folder_and_environment(scene: Scene) -
 
 
 async def test_one_that_was_asked_to_end_its_task_takes_no_other(scene: Scene) -> None:
-    """What it was asked may reach it late."""
+    """The request may reach it late."""
     former = await keeper(scene)
     run = asyncio.create_task(scene.bash("sleep 1000"))
     await eventually(scene.alive)

@@ -40,7 +40,7 @@ class Scene:
             del self.untold[TaskInstanceId(id_)]
 
     async def looked(self, times: int = 3) -> None:
-        """Return after so many more looks, the last of which has been acted upon."""
+        """Return after `times` more looks, the last of which has been acted upon."""
         wanted = self.looks + times + 1
         await eventually(lambda: self.looks >= wanted, every_s=0.005)
 

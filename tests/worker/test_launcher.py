@@ -1,4 +1,4 @@
-"""What a task's process finds when it starts, and what the worker hears of its end."""
+"""What a task's process finds when it starts, and what the worker learns of its end."""
 
 from __future__ import annotations
 

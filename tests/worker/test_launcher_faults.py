@@ -1,4 +1,4 @@
-"""Worker, zygote or keeper is killed or stopped: nothing of a task may be left, and nobody else may suffer."""
+"""Worker, zygote or keeper is killed or stopped: nothing of a task may be left, and no other may suffer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class OtherWorker:
         )
 
     def family(self) -> set[tuple[int, str]]:
-        """Its task's processes; its own command line holds the mark too."""
+        """Its task's processes; its own command line contains the mark too."""
         return {(pid, started) for pid, started in processes_of(self.mark) if pid != self.process.pid}
 
     async def has_family(self) -> None:
@@ -319,7 +319,7 @@ async def test_the_tree_is_found_without_the_kernels_lists_of_children(monkeypat
 
 
 async def test_a_worker_that_hides_itself_cannot_be_read_but_still_runs_tasks() -> None:
-    """As root everything can be read; then only the second half says something."""
+    """Root can read everything; then only the second half proves something."""
     program = (
         "import asyncio, os\n"
         "from pathlib import Path\n"

@@ -104,7 +104,7 @@ async def test_what_another_does_not_take_for_long_is_taken_a_part_at_a_time(poo
 
 
 async def test_what_could_not_begin_meanwhile_was_left_to_nobody(pools: PoolScene) -> None:
-    """Somebody else has had the resources for a while: then the time begins again."""
+    """Others have had the resources for a while: then the time begins again."""
     master = await pools.master()
     one, _ = await _two(pools)
     await pools.pool("a", 2)

@@ -31,7 +31,7 @@ async def rows(database_url: str) -> AsyncIterator[Scene]:
 
 
 async def former(rows: Scene, count: int = 3) -> tuple[Me, list[ClaimedTask]]:
-    """A worker with so many running tasks."""
+    """A worker with `count` running tasks."""
     master, worker = await rows.master(), await rows.worker()
     await rows.queue(await rows.instance(master), *range(1, count + 1), master=master)
     return worker, sorted(await rows.claim(worker), key=lambda task: task.code)
@@ -42,14 +42,14 @@ def success(task: ClaimedTask) -> Report:
 
 
 def leave(folder: Path, worker: Me, *reports: Report) -> None:
-    """What the worker left when it died."""
+    """Write the results that the worker left when it died."""
     spool = Spool(folder, worker)
     spool.store(reports)
     spool.close()
 
 
 async def tell(rows: Scene, folder: Path) -> list[str]:
-    """What was said of it; nothing stays in the folder."""
+    """Report them, and return the messages; nothing stays in the folder."""
     with capture_logs() as said:
         await report_left_results(folder, rows.database.url, 10)
     assert list(folder.iterdir()) == []
@@ -105,7 +105,7 @@ async def test_a_fence_that_is_just_being_put_up_is_waited_for(rows: Scene, tmp_
 
 
 async def test_a_fence_waits_until_what_is_being_told_is_told(rows: Scene, tmp_path: Path) -> None:
-    """Neither row is skipped: whoever marks its tasks as lost after the fence finds the one that has ended."""
+    """Neither row is skipped: marking its tasks as lost after the fence finds the one that has ended."""
     worker, (one, *_) = await former(rows)
     leave(tmp_path, worker, success(one))
     async with rows.writing() as stranger:
@@ -125,7 +125,7 @@ async def _fence_without_ending_sessions(rows: Scene, worker: Me) -> None:
 
 
 async def test_a_judge_that_ends_the_session_meanwhile_costs_a_try(rows: Scene, tmp_path: Path) -> None:
-    """It ends the sessions of the dead first; what comes of that is decided by the row, as ever."""
+    """It ends the sessions of the dead first; the row decides the consequences, as always."""
     worker, (one, *_) = await former(rows)
     leave(tmp_path, worker, success(one))
     name = nodes.application_name(worker.kind, worker.epoch)

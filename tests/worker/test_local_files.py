@@ -26,7 +26,7 @@ __all__ = ["open_folder"]
 
 @dataclass
 class OneUrl:
-    """In the place of the database's data sources."""
+    """Stands for the database's data sources."""
 
     url: str
 

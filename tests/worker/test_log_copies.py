@@ -106,7 +106,7 @@ def bench(life: Life, tmp_path: Path, shared: Path) -> Iterator[Bench]:
 
 
 async def test_only_logs_of_own_attempts_that_have_ended_are_copied(bench: Bench, shared: Path) -> None:
-    """One that returned to the queue, and ran elsewhere, or on another day, has its log there."""
+    """An attempt that returned to the queue, and ran elsewhere or on another day, has its log there."""
     (ended,) = await bench.attempts(1)
     (runs,) = await bench.attempts(1, "RUNNING_EXECUTION")
     other = await bench.scene.worker()

@@ -158,7 +158,7 @@ async def test_a_connection_has_one_answer_and_little_time(root: Path, monkeypat
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
-    """One that signed itself, for 127.0.0.1."""
+    """A self-signed certificate for 127.0.0.1."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "worker")])
     now = datetime.datetime.now(datetime.UTC)

@@ -66,7 +66,7 @@ def in_bash(script: str, secret: str, *, locale: str = "C.UTF-8") -> str:
 
 
 def gnu_quoted(secret: str) -> str:
-    """As GNU's programs name a file in their messages."""
+    """Quote a name as GNU programs do in their messages."""
     env = {"LC_ALL": "C", "PATH": "/usr/bin:/bin"}
     said = subprocess.run(["cat", f"{secret}/."], env=env, capture_output=True, check=False).stderr.decode()
     return said.removeprefix("cat: ").removesuffix(": No such file or directory\n").replace("/.", "")

@@ -123,7 +123,7 @@ async def test_an_environment_that_fails_fails_the_task_and_is_not_logged(bench:
 
 
 async def test_a_data_source_that_the_project_may_not_use_is_not_opened(bench: Bench) -> None:
-    """Its name may be made of parameters, so that no master knows it."""
+    """Its name may contain parameters, so that no master knows it."""
     async with bench.database.writing() as connection:
         await data_sources.put(connection, "hr", "sqlite:////tmp/hr.db", bench.vault)
         await connection.execute(Sql("INSERT INTO workflow_definition (code, name) VALUES (1001, 'w')"))

@@ -56,7 +56,7 @@ async def test_logs_of_runs_that_are_gone_are_deleted_and_no_others(life: Life, 
 async def test_of_a_run_that_goes_on_the_logs_of_deleted_attempts_go_and_of_one_that_ended_none(
     life: Life, tmp_path: Path
 ) -> None:
-    """A stream that is started again for ever: only its last attempts have rows."""
+    """A stream that restarts forever: only its last attempts have rows."""
     scene = Scene(life.database)
     goes_on, ended = await scene.instance(life.me), await scene.instance(life.me)
     await scene.sql("UPDATE workflow_instance SET state = 'SUCCESS', ended_at = now() WHERE id = :id", id=ended)

@@ -1,4 +1,4 @@
-"""What a machine lacks for a moment is no verdict: what cannot be opened now is not said to be missing."""
+"""A temporary shortage is no verdict: what cannot be opened now is not called missing."""
 
 from __future__ import annotations
 

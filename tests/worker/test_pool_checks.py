@@ -1,4 +1,4 @@
-"""What the trouble of a worker that checks resources of a pool says about them: nothing."""
+"""Trouble of a worker that checks resources of a pool says nothing about the resources."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STATE = "SELECT name, set_aside_why, checked_at IS NOT NULL, checking_by IS NOT 
 
 
 class Launches:
-    """A launcher that fails as it is told, as often as it is told; then all that it starts ends well."""
+    """A launcher that fails as told, as often as told; then everything that it starts ends well."""
 
     def __init__(self) -> None:
         self.errors: list[Exception] = []
@@ -69,7 +69,7 @@ def launches() -> Launches:
 async def checks(
     pools: PoolScene, launches: Launches, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[PoolChecks]:
-    """Those of a worker that runs."""
+    """The checks of a running worker."""
     monkeypatch.setattr(worker.check_runner.REST, "first_s", 0.01)
     monkeypatch.setattr(worker.check_runner.REST, "max_s", 0.01)
     await pools.pool("a", 1, {"script": "true", "every_s": 3600})

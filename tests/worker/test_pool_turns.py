@@ -23,7 +23,7 @@ def rounds() -> list[int]:
 
 @pytest.fixture
 def claims(monkeypatch: pytest.MonkeyPatch, rounds: list[int]) -> PoolClaims:
-    """Of a worker whose places are all taken."""
+    """The claims of a worker whose places are all taken."""
     monkeypatch.setattr(worker.claims.pools, "GOES_FIRST_S", 0.02)
     nothing: Any = None
     full: Any = SimpleNamespace(places=0)

@@ -31,7 +31,7 @@ def written(
     answer: bytes | None = None,
     task: ClaimedTask = TASK,
 ) -> list[Report]:
-    """What the next life would tell."""
+    """What the next life would report."""
     if log is not None:
         file = LogFile(folder / "logs", log_name(TASK), 1_000_000)
         file.open()

@@ -1,4 +1,4 @@
-"""How large the texts of a task become by the values put into them is limited, before any is copied."""
+"""The size of a task's texts with values inserted is limited, before any is copied."""
 
 from __future__ import annotations
 

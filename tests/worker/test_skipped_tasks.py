@@ -27,7 +27,7 @@ from worker.tasks.catalog import TaskCatalog
 from worker.tasks.plugin import TaskResult
 
 TYPES = recorded({"rows": {"direct": "OUT"}}, {"skip_exit_codes": [99, 98]})
-"""Of a task with an OUT parameter, to which what is skipped need not give a value."""
+"""Types of a task with an OUT parameter, which a skipped attempt need not give a value."""
 SECRETS = {"leases": json.dumps({"proxies": [{"name": "p", "data": {"password": "sword fish"}}]})}
 
 

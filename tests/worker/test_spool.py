@@ -51,7 +51,7 @@ def left(folder: Path) -> Iterator[list[Left]]:
 
 @contextmanager
 def file_size_limit(size: int) -> Iterator[None]:
-    """A disk that takes so many bytes of a file and no more: it is real for the kernel, and for root."""
+    """A disk that limits the size of a file: real for the kernel, and for root."""
     former = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, former[1]))
     try:

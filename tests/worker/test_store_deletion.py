@@ -139,7 +139,7 @@ async def test_two_workers_that_begin_at_once_agree_on_the_mark(life: Life, fold
 async def test_many_look_at_the_mark_at_once_and_none_waits_for_another_with_a_connection(
     life: Life, store: StoreAccess
 ) -> None:
-    """As tasks do that give large values: more of them than there are connections."""
+    """As tasks with large values do: more of them than there are connections."""
     async with asyncio.timeout(5):
         await asyncio.gather(*(store.verify() for _ in range(8 * CONNECTIONS_MAX)))
 

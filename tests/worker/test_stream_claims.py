@@ -21,7 +21,7 @@ def _worker(epoch: int, running: int = 0, capacity: int = 32, groups: tuple[str,
 
 
 def _share(waiting: int, *living: NodeRow, free: int = 32, overdue: bool = False, **running: int) -> Share:
-    """Of worker 1; `w2=5`: worker 2 runs five."""
+    """The share of worker 1; `w2=5`: worker 2 runs five."""
     found = {Epoch(int(name[1:])): count for name, count in running.items()}
     return share_of(Epoch(1), "default", GroupStreams(waiting, overdue, found), living, free)
 

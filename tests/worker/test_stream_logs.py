@@ -1,4 +1,4 @@
-"""The logs of streams: those of the last attempts stay, and what is known of them does not grow for ever."""
+"""The logs of streams: those of the last attempts stay, and the record of them does not grow forever."""
 
 from __future__ import annotations
 

@@ -278,7 +278,7 @@ def test_a_date_is_eight_digits(date: str) -> None:
 
 
 def test_folders_that_are_removed_while_a_log_is_made_are_made_again(tmp_path: Path) -> None:
-    """Whoever clears old logs away, or the task itself, may come in between: 5 of 3,000 were lost so."""
+    """A cleanup of old logs, or the task itself, may come in between: 5 of 3,000 logs were lost so."""
     root, enough = tmp_path / "logs", threading.Event()
 
     def remove() -> None:

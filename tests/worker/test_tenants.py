@@ -1,6 +1,6 @@
-"""Tasks that run as another user of the operating system: `nobody`, whom every machine has.
+"""Tasks that run as another operating-system user: `nobody`, which every machine has.
 
-Only root can become another user. Without it the refusals are what there is to test.
+Only root can become another user. Without it, only the refusals can be tested.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ async def tenants() -> AsyncIterator[Errands]:
 
 
 OTHERS: set[int] = set()
-"""What runs as nobody already: a server of other tests."""
+"""Other processes of nobody: a server of other tests."""
 
 
 def nobodys() -> set[int]:
-    """Living processes of nobody that are below this one, without those of other tests."""
+    """Living processes of nobody below this one, without those of other tests."""
     found = set()
     for pid in set(tree.descendants(os.getpid())) - OTHERS:
         try:
@@ -227,7 +227,7 @@ async def test_a_tenant_that_cannot_be_is_refused_with_the_cure(
 
 
 def test_a_worker_that_is_not_root_says_so() -> None:
-    """In a process that becomes nobody for good."""
+    """In a process that permanently becomes nobody."""
     program = (
         "import os\n"
         "from model.errors import Refused\n"

@@ -375,7 +375,7 @@ async def test_a_look_that_hangs_holds_up_no_other_task_and_can_be_killed(
 async def test_many_looks_that_hang_leave_the_next_ones_to_processes(
     errands: Errands, tmp_path: Path, hung: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each hangs in a file system of its own: on one, Linux kills nobody who waits for another's look to end."""
+    """Each hangs in a file system of its own: on a shared one, Linux kills no process that waits for another's look."""
     monkeypatch.setattr(look_places, "THREADS_MAX", 1)
     with hung_folder(tmp_path / "too") as other:
         for number, folder in enumerate((hung, other)):

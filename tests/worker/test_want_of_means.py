@@ -94,7 +94,7 @@ async def test_the_end_of_an_attempt_stands_though_no_thread_can_be_made_to_clea
 
 
 class NoThreads(ThreadPoolExecutor):
-    """What Python's own does at the limit of processes."""
+    """Fails as Python's own pool does at the limit of processes."""
 
     asked = 0
 

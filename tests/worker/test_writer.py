@@ -74,7 +74,7 @@ async def test_a_worker_that_slept_through_its_fence_does_not_call_its_rows_wron
 async def test_a_claim_of_unknown_outcome_is_read_after_it_has_ended_also_if_rows_are_being_read(
     rows: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was read before may not have what it brought: that would never begin."""
+    """An earlier read may lack what the claim brought, which would then never begin."""
     me = await rows.worker()
     life = Life(rows.database, me, Timing())
     writer = Writer(life, cast(Any, Endless()), lambda _id: None)

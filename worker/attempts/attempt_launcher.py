@@ -24,7 +24,7 @@ class AttemptLauncher:
     def __init__(
         self, launcher: Launching, watching: Callable[[TaskLog, Mapping[str, str]], AbstractContextManager[TaskLog]]
     ) -> None:
-        """`watching` gives the log to which a process with that environment is to write."""
+        """`watching` returns the log for a process with that environment."""
         self.may_have_begun = False
         self.end = NO_END
         """What the end of its process means."""

@@ -18,7 +18,7 @@ from model.errors import Fenced, Unavailable, Unknown
 from model.ids import TaskInstanceId
 from model.runs.looks import WAIT
 from model.runs.states import TaskState
-from node.lately import Lately
+from node.confirmed_ids import ConfirmedIds
 from node.life import Life
 from worker.attempts.executor import Executor
 from worker.attempts.report import report
@@ -28,9 +28,9 @@ log = structlog.get_logger()
 
 
 class Attempts:
-    """Runs what was claimed. Several loops may claim: each says how many places its claim may fill.
+    """Runs the claimed attempts. Each of the claiming loops says how many places its claim may fill.
 
-    `on_end` is called when an attempt has ended and is to be reported, `on_reported` when it no longer need be.
+    `on_end` is called when an ended attempt must be reported, `on_reported` when it no longer must.
     """
 
     def __init__(
@@ -42,15 +42,15 @@ class Attempts:
         on_reported: Callable[[TaskInstanceId], None],
     ) -> None:
         self.claimed: dict[TaskInstanceId, ClaimedTask] = {}
-        """What this worker has: running, or ended and not yet reported."""
+        """The attempts of this worker: running, or ended and not yet reported."""
         self.running: dict[TaskInstanceId, asyncio.Task[None]] = {}
         self.ended: dict[TaskInstanceId, Report] = {}
         """The ends that the database does not have yet."""
         self.why_cancelled: dict[TaskInstanceId, tuple[TaskState, str]] = {}
         self.ever_leased = False
         """Whether any of them held resources of a pool."""
-        self.lately = Lately[TaskInstanceId](life)
-        """What it had until lately."""
+        self.lately = ConfirmedIds[TaskInstanceId](life)
+        """The attempts it had recently."""
         self._not_begun: set[TaskInstanceId] = set()
         self._life = life
         self._executor = executor
@@ -61,17 +61,16 @@ class Attempts:
 
     @property
     def places(self) -> int:
-        """How many more it can take, beside what claims under way may bring."""
+        """How many more attempts it can take, beyond what claims in progress may bring."""
         return self._capacity - len(self.claimed) - self._asked
 
     @property
     def all_began(self) -> bool:
-        """Whether all that was claimed has begun."""
         return not self._not_begun
 
     @contextmanager
     def asking(self, places: int) -> Iterator[None]:
-        """A claim is under way that fills so many places beside those that it makes free."""
+        """Reserve places for a claim, besides those that it frees."""
         self._asked += places
         try:
             yield
@@ -79,7 +78,7 @@ class Attempts:
             self._asked -= places
 
     def start(self, claimed: Iterable[ClaimedTask]) -> None:
-        """Run these, but those that it has already: after a COMMIT of unknown outcome they may be read by another."""
+        """Run these attempts, unless it has them: after a COMMIT of unknown outcome, they may be read twice."""
         new = [task for task in claimed if task.id not in self.claimed]
         metrics.attempts_claimed.inc(len(new))
         metrics.queue_wait_seconds.observe_all(
@@ -92,7 +91,7 @@ class Attempts:
             self.running[task.id] = asyncio.create_task(self._run(task))
 
     def cancel(self, id_: TaskInstanceId, state: TaskState, reason: str) -> None:
-        """Kill it, if it runs; it then ends as `state`. The first reason counts."""
+        """Kill an attempt if it runs; it then ends as `state`. Only the first reason counts."""
         if id_ in self.running and id_ not in self.why_cancelled:
             self.why_cancelled[id_] = (state, reason)
             running = self.running[id_]
@@ -103,14 +102,14 @@ class Attempts:
                 self.has_ended(self.claimed[id_], report(self.claimed[id_], TaskResult(state, reason)))
 
     async def abandon(self) -> None:
-        """Kill all that runs and report nothing: it is no longer ours."""
+        """Kill all attempts and report nothing: they no longer belong to this worker."""
         tasks = list(self.running.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def drop(self, id_: TaskInstanceId) -> None:
-        """Its end no longer needs to be reported."""
+        """Forget an attempt whose end no longer needs a report."""
         self._on_reported(id_)
         self.claimed.pop(id_, None)
         self.lately.add([id_])
@@ -118,14 +117,13 @@ class Attempts:
         self.why_cancelled.pop(id_, None)
 
     def has_ended(self, task: ClaimedTask, end: Report) -> None:
-        """It ended, and is to be reported."""
         self.running.pop(task.id, None)
         self._not_begun.discard(task.id)
         self.ended[task.id] = end
         self._on_end()
 
     async def _run(self, task: ClaimedTask) -> None:
-        # Of this attempt's own context: each line that is logged in it says whose it is.
+        # In this attempt's own context: every log line in it names the attempt.
         structlog.contextvars.bind_contextvars(workflow_instance=task.workflow_instance_id, task_instance=task.id)
         try:
             if task.state == TaskState.DISPATCH and not await self._may_start(task):
@@ -145,7 +143,7 @@ class Attempts:
         self.has_ended(task, end)
 
     async def _may_start(self, task: ClaimedTask) -> bool:
-        """Record its start, before it starts."""
+        """Record the start of an attempt before it starts."""
         backoff = Backoff()
         while True:
             try:

@@ -1,9 +1,9 @@
 """The process of one attempt that runs its type's own code: a fork of the warm zygote, below its keeper.
 
 Its standard output is the task's log. TERM cancels the task, so that a statement is cancelled on its server. Before
-each effect it checks whether the deadline has passed: otherwise, after a freeze of both this process and its keeper, it
-might act a moment before the keeper ends it. If it fails for lack of a resource before the first check, it has had no
-effect, and the attempt is given back (PAUSE).
+each effect it checks the deadline: after a freeze of this process and its keeper, it might otherwise act a moment
+before the keeper ends it. If it fails for lack of a resource before the first check, it has had no effect, and the
+attempt is given back (PAUSE).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from worker.tasks.plugin import TaskContext, TaskLog, TaskResult
 
 TERMINATED_CODE = 128 + signal.SIGTERM
 SENTENCE_CHARACTERS_MAX = 2_000
-"""The maximum length of a reason. It is cut once its secrets are masked: half of one would stay."""
+"""The maximum length of a reason. Texts are cut only after masking, since half a secret would not be found."""
 
 
 def carry_out(order: Order, answer_fd: int, deadline: Deadline) -> NoReturn:
@@ -133,7 +133,7 @@ class _Output:
 
 
 class _NoProcesses:
-    """It is in a tree of its own already: all that it starts ends with it."""
+    """Refuses processes of the task: it is in a tree of its own already, and everything it starts ends with it."""
 
     async def run(self, argv: list[str], *, env: Mapping[str, str], cwd: Path, log: TaskLog) -> int:  # noqa: ARG002
         raise Refused("a task type that runs below a keeper starts processes by itself, such as by asyncio")

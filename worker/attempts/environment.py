@@ -23,16 +23,16 @@ _INTERVAL = {INTERVAL_START: "SHOAL_INTERVAL_START", INTERVAL_END: "SHOAL_INTERV
 
 
 def passed_on(own: Mapping[str, str]) -> dict[str, str]:
-    """What every process that a worker starts has of the worker's environment `own`."""
+    """The part of the worker's environment `own` that every process gets."""
     found = {name: value for name, value in own.items() if name in PASSED_ON or name.startswith(PASSED_ON_PREFIX)}
     return {"PATH": os.defpath, **found}
 
 
 def task_environment(own: Mapping[str, str], task: ClaimedTask, fence: Epoch) -> dict[str, str]:
-    """What the processes of an attempt have of the worker's environment `own`, and who they are.
+    """The environment of an attempt's processes, derived from the worker's `own`, and their identity.
 
     `SHOAL_TASK_KEY` is the same for all attempts of a task: an idempotency key. `fence`, the worker's epoch, rises from
-    worker to worker, so an external resource can refuse an older one. The interval is that of the run, if it has one.
+    worker to worker, so an external resource can refuse an older one. The interval is the run's, if it has one.
     """
     interval = interval_parameters(task.interval, zone(task.time_zone))
     return {

@@ -64,17 +64,17 @@ log = structlog.get_logger()
 TRIES_MAX = 100
 """The maximum number of attempts of a task that no worker can start; the last one fails with the reason."""
 BROKEN_TRIES_MAX = 5
-"""The same for one whose worker lacks nothing, and has a launcher that ends at each start."""
+"""The same if the worker lacks no resource, but its launcher ends at each start."""
 _NO_PROBE = nullcontext()
 
 
 @dataclass
 class Executor:
-    """What all attempts of one worker share.
+    """Shared by all attempts of one worker.
 
-    With `last_words` keepers record how attempts ended; `progress` is what running tasks report, and `readiness` what
-    probes of streams find. `on_log` is called with each attempt that has ended and has a log. With `traced` tasks get
-    the spans of their attempts (`worker/attempts/traces.py`).
+    With `last_words` keepers record how attempts ended. `progress` collects reports of running tasks, `readiness` the
+    results of probes. `on_log` is called with each ended attempt that has a log. With `traced` tasks get the spans of
+    their attempts (`worker/attempts/traces.py`).
     """
 
     settings: WorkerSettings
@@ -102,7 +102,7 @@ class Executor:
         self.handed = HandedFiles(self.values, self.settings.output_files_bytes_max)
 
     async def run(self, task: ClaimedTask) -> Report:
-        """Run it to its end. Raises nothing but cancellation, which kills what it started."""
+        """Run an attempt to its end. Raises only cancellation, which kills what it started."""
         return await _Attempt(self, task).run()
 
 
@@ -126,14 +126,14 @@ class _Attempt:
         self._account: Account | None = None
         self._values: Mapping[str, str] = {}
         self._size = 0
-        """Of its values, as far as it says how long it takes to put them in."""
+        """The size of its values, an estimate of the time to insert them."""
         self._urls: Mapping[str, str] = {}
         self._fetched: Mapping[str, str] = {}
-        """The paths of files of earlier tasks, by the names of the values that stand for them."""
+        """The paths of earlier tasks' files, by the names of the values that stand for them."""
         self._handed: Mapping[str, str] = {}
-        """What stands for the files that it has left."""
+        """The values that stand for the files it left."""
         self._ended: TaskResult | None = None
-        """Its result as soon as that is known: no cancellation changes it any longer."""
+        """Its result as soon as it is known; no cancellation changes it any more."""
 
     async def run(self) -> Report:
         """See `Executor.run`."""
@@ -168,7 +168,7 @@ class _Attempt:
         return report(task, replace(result, reason=self._log.masked(result.reason)) if result.reason else result)
 
     def _close_log(self) -> None:
-        """After the attempt has ended, however it did."""
+        """Close the log after the attempt has ended in any way."""
         try:
             self._log.close()
         except OSError as error:
@@ -177,7 +177,7 @@ class _Attempt:
             self._worker.on_log(self._task.id)
 
     async def _clean_up(self) -> None:
-        """After its log is closed."""
+        """Remove what the attempt leaves, after its log is closed."""
         await self._folder.remove()
         if self._task.stream is not None:
             await self._worker.stream_logs.ended(self._task, self._worker.logs)
@@ -193,15 +193,15 @@ class _Attempt:
                 self._log.write(f"{error}\n")
         is_broken = isinstance(error, BrokenLauncher)
         tries_max = BROKEN_TRIES_MAX if is_broken else TRIES_MAX
-        # The attempts of a stream are no tries: it was moved, or restarted.
+        # The attempts of a stream do not count as tries: it was moved, or restarted.
         may_try = task.attempt < tries_max or (task.stream is not None and not is_broken)
         return result_of(error, may_begin_again=not self._launcher.may_have_begun and may_try)
 
     async def _in_time(self) -> TaskResult:
         """Run the attempt, and apply its timeout strategy when it takes too long. Raises `TookTooLong`.
 
-        The worker's own clock measures it from the start that the database recorded. If the worker is lost, so is the
-        attempt, so no other clock is needed.
+        The worker's own clock measures from the start that the database recorded. A lost worker loses its attempts too,
+        so no other clock is needed.
         """
         task = self._task
         if task.timeout_s is None:
@@ -265,7 +265,7 @@ class _Attempt:
         return replace_references(with_time_expressions(self._task, path), self._values, lambda _, value: value)
 
     async def _read_values(self) -> None:
-        """The values of its parameters; the log knows of each secret from then on."""
+        """Read the parameters' values; the log masks each secret from then on."""
         task = self._task
         self._values = values_of(task, self._folder.make)
         if has_large(task.parameter_values):
@@ -282,14 +282,14 @@ class _Attempt:
             self._log.hide(secret)
 
     async def _prepare(self, made: Task) -> None:
-        """All that must be there before anything of it begins."""
+        """Prepare everything that must exist before the attempt begins."""
         task, launcher, last_words = self._task, self._launcher, self._worker.last_words
         has_process = made.starts_processes or made.below_keeper
         if has_process:
             self._log.open()  # an attempt that cannot be logged must not begin
         else:
             launcher.may_have_begun = True  # it works in this process
-        # What is not a script asks bash for its environment's variables first.
+        # A type that is no script gets its environment's variables from bash first.
         is_all = made.runs_one_process and (task.environment is None or made.ends_as_its_process)
         last_word = last_words.of(task) if last_words and _needs_no_worker_to_report(made, task) else None
         launcher.end = ProcessEnd(is_all, last_word)
@@ -299,7 +299,7 @@ class _Attempt:
             self._account = await account_for(task.tenant, self._worker.settings)
 
     async def _below_keeper(self, made: Task) -> TaskResult:
-        """In a process of its own; but in this one if it only looks, and there is a place for it."""
+        """Run the attempt in a process of its own; in this process if it only looks and a place is free."""
         if made.only_looks and self._account is None:
             async with self._worker.looks.one() as has_place:
                 if has_place:
@@ -397,8 +397,8 @@ class _Attempt:
 
 
 def _needs_no_worker_to_report(made: Task, task: ClaimedTask) -> bool:
-    """Whether a later life can derive the result from what a keeper records. A later life cannot mask secrets,
-    hands no files on, and does not know how an environment changed exit codes."""
+    """Whether a later life can derive the result from a keeper's record. A later life cannot mask secrets, hand files
+    on, or know how an environment changed exit codes."""
     if not (made.below_keeper or (made.ends_as_its_process and not task.environment)):
         return False
     has_secrets = has_sealed(task.parameter_values) or "SECRET" in (task.parameter_types or "")

@@ -9,7 +9,7 @@ CLONE = Path(__file__).parents[1]
 
 
 def how_to_install(extra: str) -> str:
-    """What to say where it is missing: the command that works where this worker was installed."""
+    """The command that installs a missing extra for this worker's installation."""
     command = f'pip install "shoal[{extra}]"'
     # The environment that `make setup` makes has no pip, and no registry may know a clone's version.
     if Path(sys.prefix) == CLONE / ".venv" and (CLONE / "Makefile").is_file():

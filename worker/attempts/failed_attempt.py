@@ -14,18 +14,18 @@ DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class TookTooLong(ShoalError):
-    """It ran longer than its timeout."""
+    """The attempt ran longer than its timeout."""
 
 
 def lacks_means(error: BaseException) -> bool:
-    """Whether the worker's machine was short of a resource, such as descriptors, memory or room on the disk."""
+    """Whether the worker's machine lacked a resource, such as descriptors, memory or disk space."""
     return is_passing(error) or isinstance(error, NoMeans)
 
 
 def result_of(error: Exception, *, may_begin_again: bool = False) -> TaskResult:
-    """How the attempt ends. `may_begin_again`: it certainly has not begun, so it waits if only a resource was missing.
+    """The result of an attempt that raised. `may_begin_again`: nothing has begun, so a missing resource only delays it.
 
-    Fenced: it ran past the horizon, so others may have started it again already. If not, it has to run again.
+    Fenced: it ran past the horizon, so others may have started it again already. If not, it must run again.
     """
     if isinstance(error, Fenced):
         return TaskResult(TaskState.NEED_FAULT_TOLERANCE, str(error))

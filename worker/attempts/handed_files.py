@@ -35,12 +35,12 @@ from worker.results.recorded_ends import log_name
 from worker.results.value_files import ValueFiles
 
 FOLDER = "shoal_files"
-"""Of the files that an attempt gets, in its own; no file of a project has such a path."""
+"""The subfolder of an attempt's folder for files it gets; no file of a project has such a path."""
 _LINKS = (errno.ELOOP, errno.ENOTDIR)
 
 
 class HandedFiles:
-    """Those of the attempts of one worker.
+    """Fetches and keeps the files of one worker's attempts.
 
     Args:
         values: has the log store.
@@ -58,12 +58,12 @@ class HandedFiles:
         types: Mapping[str, ParameterType],
         folder: Callable[[], Path],
     ) -> dict[str, str]:
-        """The path for each value that stands for a file which the task asks for; for a list of files that of a folder
-        with them, in their order; for other JSON, and all that is declared as JSON, itself with the path of each file
-        in it. A dry run gets the paths alone.
+        """Fetch the files that the task needs, and return the path for each value that stands for one. A list of files
+        becomes a folder with them, in order. Other JSON, and all that is declared as JSON, gets the path of each file
+        inserted. A dry run only computes paths.
 
         Raises:
-            Refused: a file is no longer there as it was handed on.
+            Refused: a file has changed or is gone.
             Unavailable: the log store cannot be read now.
             OSError: a file cannot be written.
         """
@@ -110,21 +110,21 @@ class HandedFiles:
         await self._values.calls.run(fetch)
 
     def check_store(self, outputs: Mapping[str, str]) -> None:
-        """Raises `Refused` if a task is sure to have nowhere to put its files."""
+        """Raises `Refused` if the task would certainly have nowhere to put its files."""
         if self._values.calls is None and (name := next((n for n, path in outputs.items() if path[:1] != "/"), None)):
             raise Refused(f'its OUT parameter "{name}" is a FILE, which goes into the log store: set log_store.url')
 
     async def kept(
         self, task: ClaimedTask, paths: Mapping[str, str], folder: Path, owner: int | None, masked: Callable[[str], str]
     ) -> dict[str, str]:
-        """What stands for the files that a task has left at these paths; an absolute one for itself.
+        """Store the files left at these paths, and return their values; an absolute path stands for itself.
 
         Args:
             folder: of the task.
-            owner: the user of the operating system that the task ran as; None: that of the worker.
-            masked: gives a name without the secrets of the task.
+            owner: the operating-system user of the task; None: the worker's.
+            masked: removes the task's secrets from a name.
         Raises:
-            Refused: a file is not there, or they are too large.
+            Refused: a file does not exist, or the files are too large.
             Unavailable: the log store does not take them.
         """
         found, kept, left = {}, dict[str, HandedFile](), self._bytes_max
@@ -170,7 +170,7 @@ class HandedFiles:
 
 
 class _Left:
-    """A file that a task has left. Its folder may be full of links that lead elsewhere."""
+    """A file that a task left. Its folder may be full of links that lead elsewhere."""
 
     def __init__(self, name: str, path: str, folder: Path, owner: int | None) -> None:
         self.said = f'its OUT parameter "{name}", the file "{path}" of its folder,'
@@ -179,7 +179,7 @@ class _Left:
         self._owner = owner
 
     def opened(self) -> int:
-        """Its descriptor. Raises `Refused` if it is no file of the task's own."""
+        """Open the file and return its descriptor. Raises `Refused` if it is not the task's own file."""
         *folders, last = self._path.split("/")
         try:
             folder = open_folder(self._folder, folders, make=False)
@@ -207,5 +207,5 @@ def _listed(place: Path, files: list[HandedFile]) -> dict[Path, HandedFile]:
 
 
 def _plain(name: str) -> str:
-    """A name that means nothing to a shell, with its suffix."""
+    """A name with its suffix, without characters that are special to a shell."""
     return re.sub(r"[^\w.+-]", "_", name.rpartition("/")[2])[-100:].lstrip(".-") or "file"

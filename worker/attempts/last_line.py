@@ -1,4 +1,4 @@
-"""The last words of an output, as a reason for people: without colours, progress that was overwritten, and NULs."""
+"""The last words of an output, as a reason: without colours, overwritten progress and NULs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Callable
 LAST_LINE_BYTES_MAX = 200
 
 TAIL_BYTES = 4_000
-"""So much of the end of an output is searched."""
+"""How much of the end of an output is searched."""
 
 BLANK_BYTES = 100
-"""So many blanks at the end are kept as they are."""
+"""How many blanks at the end are kept as they are."""
 
 _ESCAPE = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours, the cursor
@@ -21,7 +21,7 @@ _ESCAPE = re.compile(
 
 
 def tail_of(tail: bytes, data: bytes) -> bytes:
-    """The end of an output to which `data` was added."""
+    """The end of an output after `data` was appended."""
     if len(data) >= TAIL_BYTES and not data[-TAIL_BYTES:].isspace():
         return data[-TAIL_BYTES:]
     both = tail + data
@@ -32,10 +32,10 @@ def tail_of(tail: bytes, data: bytes) -> bytes:
 
 
 def last_line_of(tail: bytes, bytes_max: int = LAST_LINE_BYTES_MAX, masked: Callable[[str], str] | None = None) -> str:
-    """The last line in the end of an output that has words; empty if there is none.
+    """The last line with words in the end of an output; empty if there is none.
 
-    Of a longer line the beginning, or if the tail has lost that its end, with the cut shown by "…". Where nothing masks
-    it, it is left out instead: a cut could leave a part of a secret that nobody finds.
+    A longer line is cut to its beginning, or to its end if the tail lost the beginning; "…" marks the cut. Without
+    `masked` such a line is left out instead: a cut could leave a part of a secret that no masking finds.
     """
     lines = _ESCAPE.sub("", tail.decode(errors="replace")).split("\n")
     for place in reversed(range(len(lines))):

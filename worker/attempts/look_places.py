@@ -1,6 +1,6 @@
-"""How many looks of WAIT tasks run in the worker's process; others run below a keeper, which can kill what hangs.
+"""Limits the looks of WAIT tasks in the worker's process; others run below a keeper, which can kill a hanging one.
 
-A look holds its place until it has ended. Its thread may hang in a file system for longer, and counts as well.
+A look holds its place until it has ended, even if its thread hangs in a file system.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class LookPlaces:
 
     @asynccontextmanager
     async def one(self) -> AsyncIterator[bool]:
-        """Whether the caller has a place within this block."""
+        """Yield whether the caller has a place within this block."""
         try:
             async with asyncio.timeout(WAITS_S_MAX):
                 await self._free.acquire()

@@ -1,4 +1,4 @@
-"""What running tasks have to say besides their ends: progress that they report, and whether streams are ready."""
+"""News of running tasks besides their ends: reported progress, and whether streams are ready."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from worker.attempts.readiness import ReadinessBoard
 
 @dataclass(slots=True)
 class Taken:
-    """What is written by one transaction."""
+    """The news that one transaction writes."""
 
     progress: dict[TaskInstanceId, Reported]
     probed: dict[TaskInstanceId, Probed]
 
 
 class News:
-    """What the database does not have yet."""
+    """News that the database does not have yet."""
 
     def __init__(self) -> None:
         self.progress = ProgressBoard()
@@ -32,21 +32,19 @@ class News:
 
     @property
     def is_there(self) -> bool:
-        """Whether something is to be written."""
         return self.progress.has_news or self.readiness.has_news
 
     def take(self) -> Taken:
-        """What is to be written now."""
         return Taken(self.progress.take(), self.readiness.take())
 
     def put_back(self, taken: Taken) -> None:
-        """It was not written; what came since counts more."""
+        """Put back what was not written; newer news take precedence."""
         self.progress.put_back(taken.progress)
         self.readiness.put_back(taken.probed)
 
 
 async def record(connection: FencedTransaction, taken: Taken, worker: Epoch) -> None:
-    """Write it. Raises `BadData` for a progress that cannot be written; the next round goes without it."""
+    """Write the news. Raises `BadData` for progress that cannot be written; the next round leaves it out."""
     if taken.progress:
         try:
             await task_progress.record(connection, list(taken.progress.values()), worker)

@@ -1,7 +1,7 @@
 """An order: what an attempt that runs its type's own code takes into the process below its keeper.
 
-It is pickled by the worker and read by a fork of the warm zygote, never in the other direction. The answer is JSON,
-since a hostile server or file may have taken control of the process that wrote it.
+The worker pickles it and a fork of the warm zygote reads it, never in the other direction. The answer is JSON, since a
+hostile server or file may control the process that wrote it.
 """
 
 from __future__ import annotations
@@ -58,20 +58,20 @@ class Order:
 
     @classmethod
     def from_text(cls, text: str) -> Order:
-        """Read it from a request of one's own worker, and of nobody else."""
+        """Read an order. Only safe for a request of one's own worker."""
         order = pickle.loads(base64.b64decode(text))  # noqa: S301 - it comes from the worker
         assert isinstance(order, cls)
         return order
 
 
 def answer_of(result: TaskResult) -> bytes:
-    """A result as the process writes it."""
+    """Encode a result."""
     alert = None if result.alert is None else asdict(result.alert)
     return json.dumps([result.state, result.reason, result.exit_code, dict(result.outputs), alert]).encode()
 
 
 def result_of(answer: bytes) -> TaskResult | None:
-    """The result in an answer; None when the process ended before it wrote one."""
+    """Decode an answer; None if the process ended before it wrote one."""
     try:
         state, reason, code, outputs, *more = json.loads(answer)  # one that a former version left has no alert
         return TaskResult(

@@ -1,4 +1,4 @@
-"""What becomes of the outputs of an attempt: OUT parameters without a value of their type, and secrets among them."""
+"""Checks an attempt's outputs: OUT parameters without a valid value, and secrets among them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Log(Protocol):
 
 
 def with_all_outputs(result: TaskResult, outs: OutParameters, log: _Log) -> TaskResult:
-    """The result, or a failure that names what is missing or does not fit; the log names it in either case."""
+    """Return the result, or a failure that names what is missing or does not fit; the log names it in either case."""
     if result.state is not TaskState.SUCCESS or not (said := outs.fault(result.outputs)):
         return result
     with suppress(OSError):  # the log is second to the result
@@ -28,8 +28,8 @@ def with_all_outputs(result: TaskResult, outs: OutParameters, log: _Log) -> Task
 
 
 def without_secrets(result: TaskResult, task: ClaimedTask, outs: OutParameters, file: LogFile) -> TaskResult:
-    """A task's outputs are stored in plain text: secrets in them are masked, one with the name of a secret is left
-    out. That is a failure if it was declared, as one without a value is."""
+    """Mask secrets in the outputs, which are stored in plain text, and drop outputs with a secret's name. A dropped
+    output that was declared is a failure, like one without a value."""
     if not (file.secrets or "SECRET" in (task.parameter_types or "")):
         return result
     if result.alert is not None:

@@ -1,8 +1,8 @@
 """The progress that tasks report, by a line `::progress 40/100 text` or in the file named in `SHOAL_PROGRESS`.
 
-What a process prints is scanned on its way to the log, from its end: of a million reports in a piece of output only the
-last one is read. Once a second the board collects what changed for the worker's writer, which writes it together with
-the ends of tasks. A task that reports nothing costs one `stat` a second.
+Output is scanned on its way to the log, from its end: of a million reports in a piece of output only the last one is
+read. Once a second the board collects changes for the worker's writer, which writes them together with the ends of
+tasks. A task without reports costs one `stat` a second.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from model.runs.progress import LINE_BYTES_MAX, TEXT_LENGTH_MAX, Progress, read_
 from worker.tasks.plugin import TaskLog
 
 VARIABLE = "SHOAL_PROGRESS"
-"""The environment variable with the name of the file in which a process may report."""
+"""The environment variable with the path of the file in which a process may report."""
 
 FILE = ".shoal-progress"
 """Its name in the work folder of the attempt."""
@@ -29,7 +29,7 @@ COLLECT_EVERY_S = 1.0
 
 _MARK = b"::progress "
 _TRIES = 10
-"""How many lines of a piece of output are read to find one that is well-formed."""
+"""How many lines of a piece of output are tried to find a well-formed one."""
 
 
 class ProgressLog:
@@ -39,10 +39,10 @@ class ProgressLog:
         self.last: Progress | None = None
         self._log = log
         self._line: bytes | None = b""
-        """What the last line has so far; None: it cannot become a report."""
+        """The last line so far; None: it cannot become a report."""
 
     def write(self, text: str | bytes) -> None:
-        """Pass it on, and scan it. Raises what the log raises."""
+        """Pass the text on, and scan it. Raises what the log raises."""
         data = text.encode() if isinstance(text, str) else text
         self._log.write(data)
         end = data.rfind(b"\n")
@@ -55,7 +55,6 @@ class ProgressLog:
             self._line = line if is_open else None
 
     def last_line(self) -> str:
-        """The log's."""
         return self._log.last_line()
 
     def _last_in(self, data: bytes, end: int) -> Progress | None:
@@ -77,14 +76,14 @@ def _report(line: bytes) -> Progress | None:
 
 
 class ProgressFile:
-    """The file in which a task reports: its last line counts. Others may write anything into it."""
+    """The file in which a task reports: only its last line counts. Other processes may write anything into it."""
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)
         self._seen: tuple[int, ...] = ()
 
     def read(self) -> Progress | None:
-        """What it says now; None if that has not changed or is no report."""
+        """The current report; None if it has not changed or is invalid."""
         try:
             facts = self._path.lstat()
             seen = (facts.st_ino, facts.st_size, facts.st_mtime_ns)
@@ -112,7 +111,6 @@ class ProgressBoard:
 
     @property
     def has_news(self) -> bool:
-        """Whether something is to be written."""
         return bool(self._unwritten)
 
     @contextmanager
@@ -124,7 +122,7 @@ class ProgressBoard:
         log: TaskLog,
         environment: Mapping[str, str],
     ) -> Iterator[TaskLog]:
-        """The log to which the process of an attempt writes. What it reported last is to be written with its end."""
+        """The log for an attempt's process. Its last report is written with its end."""
         path = environment.get(VARIABLE)
         file = None if path is None else ProgressFile(path)
         watched = self._watched[task] = _Watched(attempt, ProgressLog(log), file, masked)
@@ -135,7 +133,7 @@ class ProgressBoard:
             del self._watched[task]
 
     async def run(self, wake: Callable[[], None]) -> None:
-        """Collect forever, and call `wake` when something is to be written."""
+        """Collect changes forever, and call `wake` when there are any."""
         while True:
             await asyncio.sleep(COLLECT_EVERY_S)
             for task, watched in self._watched.items():
@@ -144,12 +142,11 @@ class ProgressBoard:
                 wake()
 
     def take(self) -> dict[TaskInstanceId, Reported]:
-        """What is to be written now."""
         taken, self._unwritten = self._unwritten, {}
         return taken
 
     def put_back(self, taken: Mapping[TaskInstanceId, Reported]) -> None:
-        """It was not written; what came since counts more."""
+        """Put back what was not written; newer reports take precedence."""
         self._unwritten = {**taken, **self._unwritten}
 
     def _collect(self, task: TaskInstanceId, watched: _Watched) -> None:
@@ -170,7 +167,7 @@ class _Watched:
         self._latest: Progress | None = None
 
     def news(self) -> Progress | None:
-        """What it reported since the last call, if that is something else."""
+        """The report since the last call, if it has changed."""
         latest = self._file.read() if self._file is not None else None
         if self.log.last is not self._printed:
             latest = self._printed = self.log.last

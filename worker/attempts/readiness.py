@@ -23,7 +23,7 @@ from model.streams.streams import Readiness
 HOST = "127.0.0.1"
 STATUS_LINE_BYTES_MAX = 8_192
 FINE = range(200, 400)
-"""The statuses of an answer that mean ready."""
+"""The HTTP statuses that mean ready."""
 
 
 class Dropped:
@@ -33,7 +33,6 @@ class Dropped:
         """Drop it."""
 
     def last_line(self) -> str:
-        """Nothing."""
         return ""
 
 
@@ -42,7 +41,7 @@ RunCommand = Callable[[list[str]], Awaitable[int]]
 
 
 class ReadinessBoard:
-    """What probes found and the database does not have yet; `on_news` is called when there is something."""
+    """Probe results that the database does not have yet; `on_news` is called when there are any."""
 
     def __init__(self) -> None:
         self.on_news: Callable[[], None] = lambda: None
@@ -50,26 +49,23 @@ class ReadinessBoard:
 
     @property
     def has_news(self) -> bool:
-        """Whether something is to be written."""
         return bool(self._unwritten)
 
     def put(self, probed: Probed) -> None:
-        """Have this written."""
         self._unwritten[probed.id] = probed
         self.on_news()
 
     def take(self) -> dict[TaskInstanceId, Probed]:
-        """What is to be written now."""
         taken, self._unwritten = self._unwritten, {}
         return taken
 
     def put_back(self, taken: Mapping[TaskInstanceId, Probed]) -> None:
-        """It was not written; what came since counts more."""
+        """Put back what was not written; newer results take precedence."""
         self._unwritten = {**taken, **self._unwritten}
 
 
 class Verdict:
-    """Whether a stream is ready, by the results of its probes. Pure."""
+    """Derives from probe results whether a stream is ready. Pure."""
 
     def __init__(self, failures_max: int) -> None:
         self.is_ready = False
@@ -85,7 +81,7 @@ class Verdict:
 
 
 def readiness_of(task: ClaimedTask) -> Readiness | None:
-    """The probe of a claimed task; None if it has none. Raises `Refused` for one that cannot be read."""
+    """The probe of a claimed task; None if it has none. Raises `Refused` if it cannot be read."""
     given = None if task.stream is None else json.loads(task.stream).get("readiness")
     if given is None:
         return None
@@ -97,7 +93,7 @@ def readiness_of(task: ClaimedTask) -> Readiness | None:
 
 @asynccontextmanager
 async def probed(task: ClaimedTask, board: ReadinessBoard, run: RunCommand) -> AsyncIterator[None]:
-    """Probe a stream for as long as the block lasts; nothing for a task without a probe."""
+    """Probe a stream within the block; without a probe, do nothing."""
     if (readiness := readiness_of(task)) is None:
         yield
         return
@@ -119,7 +115,7 @@ async def watch(task: ClaimedTask, readiness: Readiness, board: ReadinessBoard, 
 
 
 async def _is_fine(readiness: Readiness, run: RunCommand) -> bool:
-    with suppress(Exception):  # whatever it is: a probe that ended would leave the last verdict for ever
+    with suppress(Exception):  # whatever it is: a probe that ends would leave the last verdict forever
         async with asyncio.timeout(readiness.timeout * 60):
             if readiness.command is not None:
                 return await run(["bash", "-c", readiness.command]) == 0

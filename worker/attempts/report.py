@@ -1,4 +1,4 @@
-"""The report of how an attempt ended, in a form that the database accepts whatever the task printed."""
+"""Makes the report of an attempt's end acceptable to the database, whatever the task printed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REASON_LENGTH_MAX = 2_000
 
 
 def report(task: ClaimedTask, result: TaskResult) -> Report:
-    """The report of a claimed attempt; secrets in the result are masked already."""
+    """The report of a claimed attempt; the result is already masked."""
     return report_of(task.id, task.attempt, result)
 
 

@@ -1,7 +1,7 @@
-"""Tenants: the users of the operating system as whom tasks may run, if the operator of the worker allows it.
+"""Tenants: the operating-system users as whom tasks may run, if the worker's operator allows it.
 
-Only a worker that runs as root can do it. Another one could start a process of another user by `sudo`, but not signal
-it, nor give it a private folder, nor remove what it leaves there: a task that cannot be killed would break the
+Only a worker that runs as root can do it. Another worker could start a process of another user by `sudo`, but not
+signal it, give it a private folder, or remove what it leaves there: a task that cannot be killed would break the
 guarantee that nothing outlives its attempt.
 """
 
@@ -29,7 +29,7 @@ ALL = "*"
 
 @dataclass(frozen=True)
 class Account:
-    """A user as whom a task runs."""
+    """An operating-system user as whom a task runs."""
 
     name: str
     identity: Identity
@@ -37,8 +37,7 @@ class Account:
     shell: str
 
     def environment(self, own: Mapping[str, str]) -> dict[str, str]:
-        """`own` with the variables that identify the user; without the temporary folder, which may be the worker's
-        alone."""
+        """`own` with the user's variables, without the temporary folder, which may be private to the worker."""
         mine = {"HOME": self.home, "SHELL": self.shell, "USER": self.name, "LOGNAME": self.name}
         return {name: value for name, value in own.items() if name != "TMPDIR"} | mine
 
@@ -54,7 +53,7 @@ class AsAnybody(Protocol):
 
 
 class Launching(Protocol):
-    """`worker/launcher`, which can make a process another user's."""
+    """The part of `worker/launcher` that can run a process as another user."""
 
     def may_go_on(self) -> None:
         """See `Launcher.may_go_on`."""
@@ -106,7 +105,7 @@ class TenantProcesses:
 
 
 async def account_for(tenant: str | None, settings: WorkerSettings) -> Account | None:
-    """The user as whom a task with this tenant, or without one, runs; None: the worker's own. See `account_of`."""
+    """The user for a task with this tenant, or without one; None: the worker's own. See `account_of`."""
     name = tenant or settings.default_tenant
     if name is None:
         return None
@@ -123,18 +122,18 @@ async def check_default_tenant(settings: WorkerSettings) -> None:
 
 
 def runs_as_root(settings: WorkerSettings) -> bool:
-    """Whether tasks without a tenant run as root: then they can read all that the worker can, its keys too."""
+    """Whether tasks without a tenant run as root: then they can read everything of the worker, including its keys."""
     return settings.default_tenant is None and os.geteuid() == 0
 
 
 def account_of(name: str, allowed: Collection[str]) -> Account:
-    """The user of that name, for a task of this worker. May query a directory service: call it in a thread.
+    """The user with that name, for a task of this worker. May query a directory service: call it in a thread.
 
     Args:
         allowed: the worker's settings `tenants` and `default_tenant`.
 
     Raises:
-        Refused: it is not allowed, there is no such user, or this worker cannot become another.
+        Refused: the user is not allowed or does not exist, or this worker cannot become another user.
         OSError: users cannot be looked up now.
     """
     if name not in allowed and ALL not in allowed:
@@ -161,7 +160,7 @@ def account_of(name: str, allowed: Collection[str]) -> Account:
 
 
 def user_folder(folder: Path, user: Identity | None) -> Path:
-    """The folder of a user in one of the worker's, made if it is missing: of a tenant, or else of the worker's user."""
+    """A user's folder within one of the worker's, created if missing: of a tenant, or else of the worker's user."""
     uid = os.getuid() if user is None else user.uid
     own = folder / str(uid)
     make_private(own)
@@ -171,9 +170,9 @@ def user_folder(folder: Path, user: Identity | None) -> Path:
 
 
 def give_to(folder: Path, to: Identity) -> None:
-    """Make that user the owner of a folder and its content, and let it through the worker's two folders above.
+    """Make the user the owner of a folder and its content, and open the worker's two folders above it.
 
-    To be called before any process of that user runs in it: from then on its content may be links to anywhere.
+    Call it before any process of that user runs there: from then on the content may be links to anywhere.
     """
     for above in (folder.parent, folder.parent.parent):
         mode = above.stat().st_mode

@@ -1,4 +1,4 @@
-"""The trace that an attempt is part of: what its process and the log of its worker say of it."""
+"""The trace of an attempt, for its process and for the worker's log."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ VARIABLE = "TRACEPARENT"
 
 
 def trace_of(task: ClaimedTask, *, traced: bool) -> TraceParent | None:
-    """The place of an attempt in its trace: its span.
+    """The attempt's span.
 
-    Without spans of attempts (not `traced`) it is what the request that started its run has sent, if it has.
+    Without spans of attempts (not `traced`) it is the place sent by the request that started the run, if any.
     """
     joined = read_traceparent(task.traceparent)
     if not traced:
@@ -21,10 +21,10 @@ def trace_of(task: ClaimedTask, *, traced: bool) -> TraceParent | None:
 
 
 def log_fields(trace: TraceParent | None) -> dict[str, str]:
-    """What the worker's own lines about an attempt say of it."""
+    """The fields for the worker's log lines about an attempt."""
     return {} if trace is None else {"trace": f"{trace.trace_id:032x}"}
 
 
 def trace_variable(trace: TraceParent | None) -> dict[str, str]:
-    """The variable for the environment of the attempt's process: what it does stands below its span."""
+    """The environment variable that puts the process's own spans below the attempt's."""
     return {} if trace is None else {VARIABLE: str(trace)}

@@ -36,7 +36,7 @@ def values_of(task: ClaimedTask, make_folder: Callable[[], Path]) -> dict[str, s
 
 
 def secrets_used(task: ClaimedTask, values: Mapping[str, str]) -> set[str]:
-    """The secrets that a task receives: those that it declares, or that its parameters name in any form."""
+    """The secrets that a task receives: those it declares, or that its parameters name in any form."""
     declared = {name for name, type_ in types_of(task).items() if type_ is ParameterType.SECRET}
     named = {name for name in values if name in task.params or parameter_variable(name) in task.params}
     return declared | named
@@ -50,7 +50,7 @@ def secret_names(task: ClaimedTask) -> set[str]:
 
 
 def with_time_expressions(task: ClaimedTask, text: str) -> str:
-    """The text with each `$[...]` replaced, by the run's schedule time, time zone and interval.
+    """Replace each `$[...]` by the run's schedule time, time zone and interval.
 
     Raises `NoInterval`.
     """
@@ -60,12 +60,12 @@ def with_time_expressions(task: ClaimedTask, text: str) -> str:
 
 
 def local_time(task: ClaimedTask) -> datetime:
-    """The schedule time of its run, in the run's zone. Raises `Refused`."""
+    """The run's schedule time, in its zone. Raises `Refused`."""
     return task.schedule_time.astimezone(zone(task.time_zone))
 
 
 def types_of(task: ClaimedTask) -> dict[str, ParameterType]:
-    """The type of each parameter that has one; VARCHAR for a value that the author wrote. Raises `Refused`."""
+    """The declared type of each parameter; VARCHAR for a value that the author wrote. Raises `Refused`."""
     recorded = task.parameter_types
     if recorded is None:
         return {}
@@ -77,7 +77,7 @@ def types_of(task: ClaimedTask) -> dict[str, ParameterType]:
 
 
 def types_of_values(task: ClaimedTask) -> dict[str, ParameterType]:
-    """The same, with SECRET for each secret that is declared elsewhere."""
+    """The types, with SECRET for each secret that is declared elsewhere."""
     if not has_sealed(task.parameter_values):
         return types_of(task)
     return {**types_of(task), **dict.fromkeys(secret_names(task), ParameterType.SECRET)}

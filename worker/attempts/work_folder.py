@@ -15,12 +15,12 @@ from worker.private_folder import make_private
 
 FEW = 4
 SMALL_BYTES = 65_536
-"""So few and small files are deleted on the event loop: that takes less time than to start a thread."""
+"""At most this much is deleted on the event loop, which is faster than to start a thread."""
 
 
 class WorkFolder:
-    """Made at the first access. That it was made is remembered: checking the disk for each attempt took a sixth of a
-    worker's time with FAKE tasks."""
+    """The folder, created at the first access. It remembers its creation: checking the disk for each attempt took a
+    sixth of a worker's time with FAKE tasks."""
 
     def __init__(self, folders: Path, name: str) -> None:
         self.is_made = False
@@ -29,17 +29,17 @@ class WorkFolder:
 
     @cached_property
     def path(self) -> Path:
-        """Its path, whether it exists or not."""
+        """Its path, whether or not it exists."""
         return self._folders / self._name
 
     def make(self) -> Path:
-        """Its path; it exists from now on. Raises `OSError`."""
+        """Create the folder and return its path. Raises `OSError`."""
         self.is_made = True
         make_private(self.path)
         return self.path
 
     async def remove(self) -> None:
-        """Delete it with all that is in it, if it was made."""
+        """Delete the folder with its content, if it was made."""
         if not self.is_made or self._is_removed_at_once():
             return
         try:
@@ -48,7 +48,7 @@ class WorkFolder:
             shutil.rmtree(self.path, ignore_errors=True)
 
     def _is_removed_at_once(self) -> bool:
-        """Delete it if there is little in it; else nothing, or a part of it."""
+        """Delete the folder if it is small; otherwise delete a part of it or nothing, and return False."""
         with suppress(OSError):
             folder = os.open(self.path, FOLDER_FLAGS)
             try:

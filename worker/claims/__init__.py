@@ -1,1 +1,1 @@
-"""Claims: tasks, streams and what needs pools are taken, and their ends reported."""
+"""Claims tasks, streams and attempts that need pools, and reports their ends."""

@@ -1,7 +1,7 @@
-"""How the streams that need resources are dealt out, as one worker sees it.
+"""Assigns the streams that need resources, as one worker sees it.
 
 Each worker computes it alone, as for other streams (`worker/claims/streams.py`), and remembers what it left to others:
-what nobody has taken for too long, for example since a worker hangs, it takes itself.
+it takes a stream itself that nobody took for too long, for example because a worker hangs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from worker.claims.streams import loads_with
 
 
 class LeasedStreams:
-    """The streams with resources of these worker groups. Times are of the caller's clock, in seconds."""
+    """The streams with resources of these worker groups. Times are seconds of the caller's clock."""
 
     def __init__(self, groups: Sequence[str]) -> None:
         self._groups = frozenset(groups)
@@ -34,11 +34,11 @@ class LeasedStreams:
         places: int,
         now_s: float,
     ) -> Spread | None:
-        """How those of `waiters` that are streams are dealt out; None if no waiter of its groups is one.
+        """How the streams among `waiters` are assigned; None if no waiter of its groups is a stream.
 
         Args:
-            others: the other nodes that live.
-            epoch: the node that asks; it has so many free `places`.
+            others: the other living nodes.
+            epoch: the asking node, with `places` free places.
         """
         mine: dict[str, list[Waiter]] = {}
         for each in sorted(waiters, key=lambda each: each.order):
@@ -53,11 +53,11 @@ class LeasedStreams:
             loads = loads_with(epoch, group, counts[group], others, places)
             deals[group] = _deal(counts[group].waiting, loads)
             late = [each.id for each in streams if self._is_overdue(each.id, now_s)]
-            overdue.update(late[: -(-len(late) // len(loads))])  # not all: others find them overdue too
+            overdue.update(late[: -(-len(late) // len(loads))])  # some only: other workers find them overdue too
         return Spread(epoch, deals, overdue)
 
     def note(self, turns: Turns, now_s: float) -> None:
-        """Remember since when streams are left to others. Of pools that were not held nothing new is known."""
+        """Remember since when streams are left to others. Pools that were not locked bring no news."""
         left = {id_: self._left_since_s.get(id_, now_s) for id_ in turns.left}
         self._left_since_s = {**self._left_since_s, **left} if turns.lacks_pools else left
 
@@ -66,7 +66,7 @@ class LeasedStreams:
 
 
 def _deal(before: int, loads: Sequence[WorkerLoad]) -> Deal:
-    """A deal from which as many that need only a place have been dealt out."""
+    """A deal after this many streams that need only a place."""
     deal = Deal(loads)
     for _ in range(before):
         if deal.next() is None:

@@ -1,8 +1,8 @@
-"""The loop that claims what needs resources of pools: a loop and transactions of its own.
+"""Claims attempts that need resources of pools, in a loop and transactions of its own.
 
-Whatever holds it up, a pool that somebody has locked or a slow statement, holds up no claim of what needs only a place.
-Places are given in one order nevertheless: while such work waits it chooses first, with the most urgent of the others
-in view, and leaves them their places. Of the streams that could begin it takes its share (`model/pools/turns.py`).
+Its delays, such as a locked pool or a slow statement, do not delay claims of attempts that need only a place. All
+places still follow one order: while such attempts wait, this loop chooses first, considers the most urgent of the
+others, and leaves them their places. It takes its share of the streams that could begin (`model/pools/turns.py`).
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from worker.claims.leased_streams import LeasedStreams
 from worker.claims.streams import StreamClaims
 
 GOES_FIRST_S = 0.3
-"""For so long other claims leave it the free places, while it finds out what it can take."""
+"""Other claims leave it the free places for this long, while it finds out what it can take."""
 HELD = Backoff(first_s=0.06, max_s=0.25)
-"""The pauses after which it tries again for what another session held just now: mostly a claim, which is short."""
+"""The pauses before it retries what another session locked: usually a claim, which is short."""
 OTHERS_FOR_S = 1.0
-"""For so long it counts on what others could take."""
+"""How long its view of what others could take stays valid."""
 _NONE = Turns((), lacks_places=False, lacks_pools=False)
 
 
@@ -44,9 +44,9 @@ class PoolClaims:
 
     Args:
         streams: those that need only a place, for which some places are left free.
-        plain: where in the queue what needs only a place may wait.
-        takes: whether this worker takes anything new just now.
-        on_round: called after each round, whatever came of it: others may have the places that are left.
+        plain: where attempts that need only a place may wait in the queue.
+        takes: whether this worker takes anything new now.
+        on_round: called after each round, whatever its result: others may use the remaining places.
     """
 
     def __init__(
@@ -60,18 +60,16 @@ class PoolClaims:
         on_round: Callable[[], None],
     ) -> None:
         self.on_unchecked: Callable[[], None] = lambda: None
-        """Called when resources for which somebody waits are to be checked first."""
+        """Called when free resources must be checked before waiting attempts get them."""
         self.is_under_way = False
-        """Whether a claim is under way."""
         self.in_doubt = False
-        """Whether a claim is of unknown outcome."""
         self.reads_again = False
-        """Whether it waits until its writes have ended and what is ours is read from the rows (`outcome_known`)."""
+        """Whether it waits until its writes have ended and its rows have been read (`outcome_known`)."""
         self._wake = asyncio.Event()
         self._waits = False
         self._is_to_try = False
         self._pauses = False
-        """Whether it tries nothing just now, and what others take meanwhile does not matter to it."""
+        """Whether it tries nothing now, so that claims of others do not matter to it."""
         self._first_until_s = 0.0
         self._held = replace(HELD)
         self._others: list[NodeRow] = []
@@ -91,20 +89,19 @@ class PoolClaims:
 
     @property
     def goes_first(self) -> bool:
-        """Whether other claims are to leave it the free places."""
+        """Whether other claims must leave it the free places."""
         return self._is_to_try and asyncio.get_running_loop().time() < self._first_until_s
 
     def notice(self) -> None:
-        """There may be work that waits for resources, or resources for it."""
+        """Look again: attempts may wait for resources, or resources be free."""
         self._waits = True
         self._wake.set()
 
     def try_again(self) -> None:
-        """There are places, or are about to be, for what it could not take before.
+        """Try again: there are places, or soon will be, for what it could not take before.
 
-        A turn for which the places did not come in time, since the report of an end took long, is given once more:
-        else those that claim with their reports would keep it from ever having one. None is given while it pauses: the
-        places would stand idle.
+        It gets another turn if the places came too late because reporting an end took long; otherwise the loops that
+        claim with their reports would always be first. It gets none while it pauses: the places would stay idle.
         """
         if not self._waits:
             return
@@ -132,7 +129,7 @@ class PoolClaims:
         self._on_round()
 
     def outcome_known(self) -> None:
-        """What is ours by the rows has been read."""
+        """Continue after the rows of this worker have been read."""
         self.in_doubt = False
         self.try_again()
 
@@ -163,7 +160,6 @@ class PoolClaims:
                 return  # the places that are left are for others, which are more urgent
 
     def _had_its_turn(self) -> None:
-        """Leave the other places to others."""
         self._is_to_try = False
         self._on_round()
 
@@ -192,7 +188,7 @@ class PoolClaims:
                 return found, await pool_claims.claim(connection, found.given, epoch) if found.given else []
 
     async def _read_others(self, connection: AsyncConnection, now_s: float) -> list[NodeRow]:
-        """The other nodes that live and do not leave. Beats are seconds old anyway, so they are read once a second."""
+        """The other living nodes that do not leave. Beats are seconds old anyway, so they are read once a second."""
         if now_s >= self._others_until_s:
             living = await nodes.living(connection)
             self._others = [row for row in living if row.epoch != self._life.me.epoch and not row.is_leaving]

@@ -1,7 +1,7 @@
-"""The claim of streams: a transaction of its own, run only when some wait.
+"""Claims streams in a transaction of its own, only when some wait.
 
-A worker takes its share (`model/streams/spread.py`), as far as it has places. Streams go before other tasks: for those
-that its share has and that find no place, places are left free as they become so.
+A worker takes its share (`model/streams/spread.py`), as far as it has places. Streams precede other tasks: if places
+are missing, they are left free for the rest of the share.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ class StreamClaims:
         self.queued = False
         """Whether streams may wait."""
         self.reserved = 0
-        """How many places other tasks are to leave free for streams."""
+        """How many places other tasks must leave free for streams."""
         self._life = life
 
     def note(self, *, waits: bool) -> None:
-        """Whether streams wait now, as a poll has found."""
+        """Record whether a poll found waiting streams."""
         self.queued = waits
         if not waits:
             self.reserved = 0
 
     async def claim(self, free: int) -> list[ClaimedTask]:
-        """Take this worker's share of the waiting streams, for its free places. Raises what `Life.writing` raises."""
+        """Take this worker's share of the waiting streams, at most `free`. Raises what `Life.writing` raises."""
         async with self._life.writing() as connection:
             found = await stream_claims.count(connection, self.groups)
             waiting = {group: each for group, each in found.items() if each.waiting}
@@ -56,8 +56,8 @@ class StreamClaims:
 
 
 def loads_with(me: Epoch, group: str, streams: GroupStreams, living: Sequence[NodeRow], free: int) -> list[WorkerLoad]:
-    """The workers that take streams of a group, this one included: it knows itself how many places it has. Those on
-    which they fail take none as long as others have places. Pure."""
+    """The workers that take streams of a group. This worker knows its own free places best. Workers on which streams
+    fail take none while others have places. Pure."""
     loads = [each for each in loads_of(group, streams.running, living) if each.worker != me]
     loads.append(WorkerLoad(me, streams.running.get(me, 0), free))
     fine = [each for each in loads if each.worker not in streams.troubled]
@@ -65,16 +65,16 @@ def loads_with(me: Epoch, group: str, streams: GroupStreams, living: Sequence[No
 
 
 class Share(NamedTuple):
-    """Of the waiting streams of a group: how many a worker takes now, and for how many more it lacks places."""
+    """A worker's share of a group's waiting streams: how many it takes now, and for how many more it lacks places."""
 
     now: int
     lacking: int
 
 
 def share_of(me: Epoch, group: str, streams: GroupStreams, living: Sequence[NodeRow], free: int) -> Share:
-    """The share of a worker with so many free places. Pure.
+    """The share of a worker with `free` places. Pure.
 
-    Those that have waited for too long and are another's share are taken too, some of them: that one does not.
+    It includes some streams that have waited too long for another worker, which does not take them.
     """
     loads = loads_with(me, group, streams, living, free)
     now = shares(streams.waiting, loads).get(me, 0)
@@ -85,7 +85,7 @@ def share_of(me: Epoch, group: str, streams: GroupStreams, living: Sequence[Node
 
 
 def _limited(wanted: Mapping[str, int], free: int) -> dict[str, int]:
-    """The same with no more than the free places in all."""
+    """Reduce the numbers to the free places in total."""
     limits = {}
     for group, number in wanted.items():
         limits[group] = min(number, free)

@@ -1,6 +1,6 @@
 """The writer of a worker: ends of attempts are reported and new tasks claimed, in one transaction.
 
-What needs resources of pools is claimed beside it (`worker/claims/pools.py`).
+`worker/claims/pools.py` claims what needs resources of pools.
 
 While one batch is written, the next reports accumulate, so a busy worker writes in large batches by itself. A report
 that matches no row means that the task was taken from us: its process has ended by then, and nothing is reported.
@@ -27,7 +27,7 @@ from model.errors import Unknown
 from model.ids import Epoch, TaskInstanceId
 from model.runs.queue_places import QueuePlaces
 from model.runs.states import TaskState
-from node.lately import Lately
+from node.confirmed_ids import ConfirmedIds
 from node.life import Life
 from node.write_loop import run_rounds
 from registry.clock import boottime_s
@@ -43,10 +43,10 @@ log = structlog.get_logger()
 
 
 class Writer:
-    """Claims tasks up to the capacity unless there is an overload, runs each, reports how it ended.
+    """Claims tasks up to the capacity unless the node is overloaded, runs them, and reports their ends.
 
-    `on_reported` is called with an attempt whose end needs no report now, `on_ended` with one whose end is in
-    the database.
+    `on_reported` is called with an attempt whose end needs no report any more, `on_ended` with one whose end is in the
+    database.
     """
 
     def __init__(
@@ -59,21 +59,20 @@ class Writer:
     ) -> None:
         settings = executor.settings
         self.queued = False
-        """Whether there may be tasks to claim; say in `places` where, set it, then `wake`."""
+        """Whether there may be tasks to claim; note in `places` where, set it, then `wake`."""
         self.places = QueuePlaces(settings.groups)
         self.kills = False
         """Whether there may be tasks to kill; set it, then `wake`."""
         self.compares = False
-        """Whether the owned tasks are to be compared with the rows; set it, then `wake`."""
+        """Whether to compare the owned tasks with the rows; set it, then `wake`."""
         self.trusted = True
-        """Whether this worker may assume that it has not been fenced (`worker/beats.py`); otherwise nothing new is
-        taken."""
+        """Whether this worker may assume that it is not fenced (`worker/beats.py`); otherwise it takes nothing new."""
         self.wake = asyncio.Event()
         self._life = life
         self._groups = settings.groups
         self._overload = executor.overload
         self.news = news or News()
-        """What running tasks have to say and the database does not have yet."""
+        """News of running tasks that the database does not have yet."""
         self.streams = StreamClaims(life, settings.groups)
         self._attempts = Attempts(life, executor, settings.capacity, self._on_end, on_reported)
         self.pools = PoolClaims(
@@ -92,13 +91,13 @@ class Writer:
         self._blame: Blame[TaskInstanceId] = Blame(LONG_S)
         self._claims = False
         self._in_doubt = False
-        self._lately_ended = Lately[TaskInstanceId](life)
+        self._lately_ended = ConfirmedIds[TaskInstanceId](life)
         self._replaced: set[TaskInstanceId] = set()
         self._on_ended = on_ended
 
     @property
     def running(self) -> int:
-        """The number of tasks that this worker has: running, or ended and not yet reported."""
+        """The number of this worker's tasks: running, or ended and not yet reported."""
         return len(self._attempts.claimed)
 
     @property
@@ -108,13 +107,13 @@ class Writer:
 
     @property
     def unreported(self) -> dict[TaskInstanceId, Report]:
-        """The ends of attempts that the database does not have yet; at most as many as the capacity."""
+        """The ends that the database does not have yet; at most as many as the capacity."""
         return dict(self._attempts.ended)
 
     @property
     def begins_nothing(self) -> bool:
-        """Whether nothing begins here now: it is to take nothing, no claim is under way or of unknown outcome,
-        and all that was claimed has begun."""
+        """Whether nothing begins here now: it takes nothing, no claim is in progress or of unknown outcome, and
+        everything claimed has begun."""
         claims = self._claims or self.pools.is_under_way or self.pools.in_doubt
         return self._life.takes_nothing and self._attempts.all_began and not claims
 
@@ -137,18 +136,18 @@ class Writer:
         self.wake.set()
 
     def search_queue(self) -> None:
-        """There may be tasks to claim anywhere."""
+        """Search the whole queue next time."""
         self.queued = True
         self.places.search_all()
         self.wake.set()
 
     def cancel_all(self, state: TaskState, reason: str) -> None:
-        """Kill all that runs; each attempt then ends as `state`."""
+        """Kill everything that runs; each attempt then ends as `state`."""
         for id_ in list(self._attempts.running):
             self._attempts.cancel(id_, state, reason)
 
     async def abandon(self) -> None:
-        """Kill all that runs and report nothing: it is no longer ours."""
+        """Kill everything and report nothing: it no longer belongs to this worker."""
         await self._attempts.abandon()
 
     async def _catch_up(self) -> None:
@@ -168,14 +167,14 @@ class Writer:
             await self._write_batch()
 
     def _room_for(self, reported: int) -> int:
-        """How many tasks to claim once this many ended ones are reported."""
+        """How many tasks to claim after these ended ones are reported."""
         if not (self.takes_new and self.queued) or self.pools.goes_first:
             return 0
         return self._attempts.places + reported - self.streams.reserved
 
     @property
     def takes_new(self) -> bool:
-        """Whether it takes anything new just now, if there is room."""
+        """Whether it takes anything new now, given a free place."""
         if self._life.takes_nothing or self._overload.takes_nothing or self._one_by_one:
             return False
         return self.trusted and not (self._in_doubt or self.pools.in_doubt)
@@ -193,7 +192,7 @@ class Writer:
         self._claims = False
 
     def _hand_over_streams(self) -> None:
-        """They do not end by themselves: they go on elsewhere."""
+        """End the streams, which do not end by themselves, so that they continue elsewhere."""
         for id_ in [id_ for id_, task in self._attempts.claimed.items() if task.stream is not None]:
             self._attempts.cancel(id_, TaskState.PAUSE, "it moves: its worker takes nothing new")
 
@@ -246,7 +245,7 @@ class Writer:
         self._claims = False
 
     async def _report(self, connection: FencedTransaction, ended: list[Report]) -> dict[TaskInstanceId, Epoch | None]:
-        """Returns what was written, with the owner of its run; None: it looks again, and so has not ended."""
+        """Write reports; returns the owner of each one's run (None: it looks again, so it has not ended)."""
         try:
             with translating():
                 written = await task_claims.report(connection, ended, self._life.me.epoch)
@@ -280,7 +279,7 @@ class Writer:
         self._replaced.discard(id_)
 
     async def _read_rows(self) -> None:
-        """Read what is ours. Who asks for it while it is read does not know by that what became of its COMMIT."""
+        """Read this worker's rows. A caller that asks during a read must ask again to learn about its COMMIT."""
         for_pools, self.pools.reads_again = self.pools.reads_again, False
         try:
             await self._start_unknown()
@@ -303,12 +302,13 @@ class Writer:
         self._attempts.start(owned.values())
 
     async def _compare(self) -> None:
-        """Kill what runs here and is not ours by its row; give back what is ours by its row and does not run here.
+        """Kill running tasks that are not ours by their rows; give back tasks that are ours by their rows and do not
+        run.
 
-        Between two batches the rows match all that is owned, unless a claim is of unknown outcome, so a difference is
-        a bug, or somebody changed rows. A task that does not run may have run: it is reported as lost, and its master
-        decides. A difference must be seen twice, since a failed batch can cause one. A fenced life has no rows, and
-        nothing to compare: only what differs is looked at as one that writes.
+        Between two batches the rows match all owned tasks, unless a claim is of unknown outcome, so a difference is a
+        bug, or somebody changed rows. A task that does not run may have run: it is reported as lost, and its master
+        decides. A difference must be seen twice, since a failed batch can cause one. A fenced life has no rows and
+        nothing to compare, so only differences are checked in a transaction that proves ownership.
         """
         running = set(self._attempts.running)  # a claim with resources may bring more meanwhile
         owned = {task.id: task for task in await self._life.database.read(task_claims.owned, self._life.me.epoch)}
@@ -332,7 +332,7 @@ class Writer:
             )
 
     async def _free_unknown(self, connection: FencedTransaction) -> None:
-        """Give back what this worker holds for attempts that it does not have, seen twice as well."""
+        """Give back resources held for attempts that it does not have, also after seeing them twice."""
         held = await pool_leases.held(connection, self._life.me.epoch)
         before, self._held_unknown = self._held_unknown, held - self._attempts.claimed.keys()
         if left := before & self._held_unknown:
@@ -340,8 +340,8 @@ class Writer:
             await pool_leases.free(connection, left, self._life.me.epoch)
 
     def _suspect(self, error: BadData) -> None:
-        """Reports could not be written: write one at a time. One that is to blame is reported only as failed; if not
-        even that can be written, its row is not what this worker left, and the worker drops it."""
+        """Write reports one at a time after a batch failed. A report that is to blame is reduced to a failure; if even
+        that cannot be written, its row is not as this worker left it, and the report is dropped."""
         reports: Sequence[Report] = error.suspects
         self._one_by_one = bool(reports)
         if len(reports) != 1:

@@ -1,7 +1,7 @@
-"""The contents of files that a worker keeps, and how a task gets them: read once from the database, checked each time.
+"""The file contents that a worker caches for tasks: read once from the database, verified at each use.
 
-A content is a file named by its hash in one folder. What was used least recently is deleted when all of them together
-are larger than the worker may keep. Nothing depends on one that is there: what is missing or damaged is read again.
+A content is a file named by its hash in one folder. When all of them exceed the limit, the least recently used are
+deleted. Nothing depends on the cache: missing or damaged contents are read again.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from model.files.paths import fault_of_path
 from worker.private_folder import make_private, new_file
 
 AT_ONCE = 8
-"""So many contents are in memory at a time."""
+"""How many contents are in memory at once."""
 
 
 class FileCache:
-    """The contents that one worker keeps in `folder`, at most `bytes_max` of them."""
+    """One worker's cache in `folder`, at most `bytes_max`."""
 
     def __init__(self, database: Database, folder: Path, bytes_max: int) -> None:
         self._database = database
@@ -34,9 +34,9 @@ class FileCache:
         """Put files into the folder of a task that has not begun.
 
         Args:
-            wanted: the hash of each file, by its path.
+            wanted: path -> hash of each file.
         Raises:
-            Refused: the content of a file is not known, or its path is none.
+            Refused: the content of a file is unknown, or its path is invalid.
             Unavailable: the database cannot be read now.
             OSError: a file cannot be written.
         """
@@ -58,7 +58,7 @@ class FileCache:
         await asyncio.to_thread(self._keep, work_folder, wanted, contents)
 
     def _copy_all(self, work_folder: Path, wanted: Mapping[str, str]) -> list[str]:
-        """Copy what is kept; returns the paths of what is not."""
+        """Copy the cached files; returns the paths of the others."""
         return [path for path, each in wanted.items() if not self._copy(work_folder, path, each)]
 
     def _copy(self, work_folder: Path, path: str, content_hash: str) -> bool:
@@ -100,7 +100,7 @@ class FileCache:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """A new file of this user alone; what says by its first line how it is run, can be run."""
+    """Create a file private to this user; executable if it begins with `#!`."""
     make_private(path.parent)
     mode = 0o700 if content.startswith(b"#!") else 0o600
     with os.fdopen(new_file(path, mode), "wb") as file:

@@ -36,7 +36,7 @@ TRIES_MAX = 3
 """How many zygotes may die during one request."""
 
 COMMAND = b"a command"
-"""What comes with a task that is one."""
+"""Sent with a task that is a command."""
 
 FULL_SOCKET_PAUSE_S = 0.002
 ZYGOTE_END_S_MAX = 2.0
@@ -68,10 +68,10 @@ class Launcher:
 
     def __init__(self, grace_s: float = 5.0, no_new_privileges: bool = False, life: str | None = None) -> None:
         """`grace_s` is the time between TERM and KILL; `no_new_privileges` disables `sudo` and the like for tasks;
-        `life` is the marker, `NAME=value`, by which others find all that is started (`node/left_tasks.py`)."""
+        `life` is the marker, `NAME=value`, that identifies all started processes (`node/left_tasks.py`)."""
         self._grace_s = grace_s
         self.has_left = False
-        """Whether processes of a task remained that could not be killed."""
+        """Whether a task left processes that could not be killed."""
         self._life = life
         self._no_new_privileges = no_new_privileges
         self._marks = dict([life.split("=", 1)]) if life is not None else {}
@@ -83,15 +83,15 @@ class Launcher:
         self._deaths: dict[bool, int] = {False: 0, True: 0}
         """How many zygotes of each kind died."""
         self._last_end = 0
-        """The exit code of the one that died last."""
+        """The exit code of the zygote that died last."""
         self._has_worked: set[bool] = set()
-        """The kinds of which one has started a task."""
+        """The kinds of zygotes that have started a task."""
         self._running: set[TaskProcess] = set()
         self._idle = IdleKeepers()
         self._restored: set[int] = set()
 
     def open(self) -> None:
-        """Start the zygote now, so that the first task need not wait for it."""
+        """Start the zygote now, so that the first task need not wait."""
         self._zygotes[False] = _Zygote(self._deadline, self._life)
 
     async def close(self) -> None:
@@ -104,11 +104,11 @@ class Launcher:
         self._deadline.close()
 
     def set_deadline(self, boottime_s: float) -> None:
-        """All trees are killed once CLOCK_BOOTTIME has passed this; 0 means never. Moved forward while all is well."""
+        """Kill all trees once CLOCK_BOOTTIME has passed this; 0 means never. Moved forward while all is well."""
         self._deadline.set(boottime_s)
 
     def may_go_on(self) -> None:
-        """Raises `DeadlinePassed`: for what runs in this process, before each effect."""
+        """Raises `DeadlinePassed`; code in this process calls it before each effect."""
         if self._deadline.has_passed():
             raise DeadlinePassed("it was ended because its worker was stopped or cut off for too long")
 
@@ -119,7 +119,7 @@ class Launcher:
 
     @property
     def warm_pid(self) -> int | None:
-        """The same for the zygote with task types loaded."""
+        """The zygote with task types loaded, if it has been started."""
         return self._zygotes[True].pid if True in self._zygotes else None
 
     async def run(
@@ -162,7 +162,7 @@ class Launcher:
     ) -> tuple[int, TaskResult | None]:
         """Run an attempt of a type's own code in such a tree; returns its exit code and its result, if it gave one.
 
-        The process is always the whole attempt. Raises the same as `run`.
+        The process is the whole attempt. Raises the same as `run`.
         """
         request = Request(
             [order.name], dict(env), str(cwd), self._no_new_privileges, identity, order.to_text(), last_word
@@ -174,7 +174,7 @@ class Launcher:
     async def _run(
         self, request: Request, log: TaskLog, type_name: str | None, grace_s: float, *, is_all: bool
     ) -> tuple[int, bytes]:
-        """The exit code, and what the request's memory then contains; `type_name` is that of an order."""
+        """The exit code, and the final content of the request's memory; `type_name` is that of an order."""
         is_warm = type_name is not None
         deaths = self._deaths[is_warm]
         for _ in range(TRIES_MAX):
@@ -238,9 +238,9 @@ class Launcher:
             return TaskProcess(channel, output_fd, log, marker, self._idle.put if type_name is None else None)
 
     def _sent_to_idle(self, given: list[int]) -> socket.socket | None:
-        """The channel of the idle keeper that got the task; None if there is none."""
+        """Send the task to an idle keeper and return its channel; None if there is none."""
         if False not in self._zygotes or not self._zygotes[False].lives:
-            self._idle.close()  # what they may leave, should somebody kill them, nobody would kill
+            self._idle.close()  # if they were killed, nothing would kill what they left
             return None
         while (channel := self._idle.take()) is not None:
             try:
@@ -291,14 +291,14 @@ def _in_memory(request: Request) -> int:
 
 
 def _import_path() -> list[str]:
-    """Where this process finds its libraries. The working directory comes last: it may be anybody's."""
+    """This process's library paths. The working directory comes last: it may be anybody's."""
     here = str(Path.cwd())
     path = [str(Path(each).absolute()) for each in sys.path]
     return sorted(path, key=lambda each: each == here)
 
 
 class _Zygote:
-    """The zygote as its worker sees it: the request socket, whose end ends it, and the process, to be reaped."""
+    """The zygote as its worker sees it: the request socket, whose end ends it, and the process to reap."""
 
     def __init__(self, deadline: Deadline, life: str | None, *, is_warm: bool = False) -> None:
         boot = ["-c", _BOOT_WARM] if is_warm else ["-S", "-c", _BOOT]

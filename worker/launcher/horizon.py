@@ -1,7 +1,7 @@
 """The moment until which a worker's tasks may run, in memory shared with every keeper.
 
-The worker moves it forward as long as it knows that nobody has given its tasks to others. A worker that is stopped or
-cut off cannot move it, so its keepers end its tasks before others start them again.
+The worker moves it forward while it knows that its tasks were not given to others. A worker that is stopped or cut off
+cannot move it, so its keepers end its tasks before others start them again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _SIZE = 8  # one C double, aligned: read and written by one instruction, so neve
 
 
 class Deadline:
-    """One number, seconds by `boottime_s`, 0 for none; only the process that made it can change it."""
+    """One number, seconds by `boottime_s`, 0 for none; only the process that created it can change it."""
 
     def __init__(self) -> None:
         self.fd = os.memfd_create("shoal-deadline")
@@ -31,7 +31,7 @@ class Deadline:
         return deadline
 
     def set(self, at_boottime_s: float) -> None:
-        """Set it; keepers notice within their tick of 0.5 s."""
+        """Set the deadline; keepers notice within their tick of 0.5 s."""
         self._cell[0] = at_boottime_s
 
     def has_passed(self) -> bool:

@@ -1,7 +1,7 @@
-"""Keepers whose task has ended and left nothing: each takes the next command, which saves a copy of the zygote.
+"""Keepers whose task ended and left nothing: each takes the next command, which saves a fork of the zygote.
 
-A keeper comes here only when the kernel has told it that no process of its tree is left, and when the worker has asked
-it for nothing that could still be under way. It is given up when nobody has needed it for a while.
+A keeper is added only when the kernel has told it that no process of its tree is left, and no request of the worker to
+it can still be in flight. It is closed when it has been idle for a while.
 """
 
 from __future__ import annotations
@@ -19,25 +19,24 @@ class _Idle(NamedTuple):
 
 
 class IdleKeepers:
-    """Those of one worker's zygote; the one that worked last is taken first."""
+    """The idle keepers of one worker's zygote; the most recently used is taken first."""
 
     def __init__(self) -> None:
         self._idle: list[_Idle] = []
         self._timer: asyncio.TimerHandle | None = None
 
     def put(self, channel: socket.socket) -> None:
-        """It is idle from now on."""
         loop = asyncio.get_running_loop()
         self._idle.append(_Idle(channel, loop.time()))
         if self._timer is None:
             self._timer = loop.call_later(IDLE_S_MAX, self._give_up)
 
     def take(self) -> socket.socket | None:
-        """The channel of one, which may have been killed meanwhile; None if there is none."""
+        """The channel of a keeper, which may have been killed meanwhile; None if there is none."""
         return self._idle.pop().channel if self._idle else None
 
     def close(self) -> None:
-        """Give all of them up: they end."""
+        """Close all channels, which ends the keepers."""
         for each in self._idle:
             each.channel.close()
         self._idle.clear()

@@ -3,8 +3,8 @@
 It is the tree's subreaper: a process of the tree that loses its parent becomes the keeper's child, however often it
 forked and called setsid. So "no process is left" is not a guess from /proc: `waitpid` says that there is no child.
 
-It runs alone in a forked copy of the zygote, single-threaded and blocking. A keeper of commands is used again, one task
-after the other: what it knows of former tasks the next one cannot read, since that is another program.
+It runs alone in a forked copy of the zygote, single-threaded and blocking. A keeper of commands is used for one task
+after the other; the next task is another program, so it cannot read what the keeper knows of former ones.
 """
 
 from __future__ import annotations
@@ -36,11 +36,10 @@ TICK_S = 0.5
 """The maximum delay until a passed deadline is noticed."""
 
 TICK_ENDING_S = 0.02
-"""The same for a tree that is to end: the keeper gets no signal when the last grandchild ends."""
+"""The same for a tree that is ending: the keeper gets no signal when the last grandchild ends."""
 
 KILL_S_MAX = 30.0
-"""After this time, processes that SIGKILL did not end (another user's, or hanging in the kernel) are reported and
-left."""
+"""After this time, processes that survived SIGKILL (another user's, or hanging in the kernel) are reported and left."""
 
 KILL_PAUSE_S = 0.0005
 KILL_PAUSE_S_MAX = 0.05
@@ -48,11 +47,11 @@ KILL_PAUSE_S_MAX = 0.05
 NOT_STARTED_CODE = 127
 
 VARIABLE_BYTES_MAX = 131_072
-"""Of one variable with its name: MAX_ARG_STRLEN of `execve(2)`."""
+"""For one variable with its name: MAX_ARG_STRLEN of `execve(2)`."""
 
 
 class Body(Protocol):
-    """What the task's main process does once it has the right user and folder; it does not return."""
+    """The code of the task's main process once it has the right user and folder; it does not return."""
 
     def __call__(self, request: Request, request_fd: int) -> NoReturn:
         """Raises `OSError` or `ValueError` when it cannot begin."""
@@ -60,12 +59,12 @@ class Body(Protocol):
 
 
 def keep(channel: socket.socket, task: GivenTask, deadline: Deadline, body: Body) -> None:
-    """Run the task to its end, and then each that the worker gives next.
+    """Run the task to its end, then each that the worker sends next.
 
     Args:
-        channel: to the worker; its end means that the worker is dead, or needs this keeper no longer.
+        channel: to the worker; its end means that the worker is dead, or no longer needs this keeper.
         deadline: of all tasks of this worker.
-        body: what the task's main process runs, unless it is a command of the worker's own user.
+        body: the code of the task's main process, unless it is a command of the worker's own user.
     """
     os.setsid()
     prctl.become_subreaper()
@@ -90,7 +89,7 @@ def keep(channel: socket.socket, task: GivenTask, deadline: Deadline, body: Body
 def _keep_one(
     channel: socket.socket, me: Started, task: GivenTask, deadline: Deadline, body: Body
 ) -> Callable[[bytes], None] | None:
-    """Run it to its end. If the worker does not read its output, return what records the end with the rest of it."""
+    """Run a task to its end. If the worker does not read its output, return a function that records the end."""
     request = Request.from_memory(task.request_fd)
     if deadline.has_passed():
         _send(channel, Ended(Cause.DEADLINE, NOT_STARTED_CODE, 0))
@@ -122,7 +121,7 @@ def _keep_one(
 
 
 def _next(channel: socket.socket) -> GivenTask | None:
-    """The next task; None if the worker is dead, or needs this keeper no longer."""
+    """The next task; None if the worker is dead, or no longer needs this keeper."""
     while True:
         try:
             data, fds = wire.receive_given(channel, wire.MESSAGE_BYTES_MAX, GIVEN_FDS)
@@ -136,7 +135,7 @@ def _next(channel: socket.socket) -> GivenTask | None:
 
 
 def _start(channel: socket.socket, request: Request, task: GivenTask, body: Body) -> int | None:
-    """The pid of the task's main process; None if there is none, and the worker has been told why."""
+    """The pid of the task's main process; None if it could not start, which the worker has been told."""
     try:
         if not request.order and request.identity is None:
             return spawn(request, task.output.write_fd)
@@ -203,7 +202,7 @@ def _watch(channel: socket.socket, family: _Family, deadline: Deadline) -> Cause
 
 
 def _kill_all(family: _Family) -> int:
-    """Kill until the kernel reports that no child is left; return how many could not be killed."""
+    """Kill until the kernel reports no child; return how many could not be killed."""
     until_s = math.inf
     pause_s = KILL_PAUSE_S
     known: set[int] = set()
@@ -270,8 +269,7 @@ def _too_large(request: Request) -> str:
 
 
 def _be_the_first_to_go() -> None:
-    """Let the kernel kill this process first when memory runs out. Without a writable /proc it chooses by size
-    alone."""
+    """Make this process the OOM killer's first choice. Without a writable /proc the kernel chooses by size alone."""
     with contextlib.suppress(OSError), Path("/proc/self/oom_score_adj").open("r+") as score:
         if int(score.read()) < OOM_SCORE:
             score.seek(0)
@@ -297,7 +295,7 @@ def close_all_but(*fds: int) -> None:
 
 
 def _send(channel: socket.socket, message: Message) -> bool:
-    """Send it; return whether the worker was there to receive it."""
+    """Send a message; return whether the worker was there to receive it."""
     try:
         channel.send(wire.encode(message))
     except OSError:

@@ -1,8 +1,8 @@
 """The last word: how an attempt ended, as its keeper records it in the worker's folder before the keeper ends.
 
-So an end survives a worker that could not report it, because it was killed at that moment or is frozen. One file for
-each attempt, complete or absent: a line from the worker (which attempt of whom), a line of facts, and the unread output
-of the task. It is not synced: this is a protection, not a guarantee, and a power cut or a full disk may lose it.
+So an end survives a worker that could not report it, because it was killed at that moment or is frozen. Each attempt
+has one file, complete or absent: a line from the worker (the attempt and its owner), a line of facts, and the unread
+output of the task. It is not synced: this is a protection, not a guarantee, and a power cut or a full disk may lose it.
 
 An end by a signal is not recorded: what killed the worker may have killed its tasks at the same moment.
 """
@@ -47,13 +47,13 @@ class ProcessEnd(NamedTuple):
     """What the end of a process means for its attempt."""
 
     is_all: bool = False
-    """The attempt is nothing but this process: a cancellation that comes after its end changes nothing."""
+    """The process is the whole attempt: a cancellation after its end changes nothing."""
     last_word: LastWord | None = None
     """Where its keeper records the end."""
 
 
 NO_END = ProcessEnd()
-"""The attempt goes on after it."""
+"""The attempt continues after the process."""
 
 
 class Facts(NamedTuple):

@@ -1,8 +1,8 @@
 """The last resort: ends what a killed keeper left, found by a marker in its environment.
 
 Needed only when a keeper is killed by SIGKILL. The zygote then kills what it left; but the zygote may be dead too, and
-somebody must check that all processes have ended. A marker must be unique on the machine: it is not the task instance
-id, since two clusters on one machine have the same ids.
+somebody must check that all processes have ended. A marker must be unique on the machine: task instance ids repeat
+between two clusters on one machine.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def kill_marked(marker: str, within_s: float = 30.0) -> int:
     """Kill every process with `marker` ("NAME=value") in its environment, and all below it, until none is found.
 
     Args:
-        within_s: how long they are given to die, from when they were found and killed; also how long a read of /proc
-            that fails is retried.
+        within_s: how long they may take to die after they were found and killed; also how long a failing read of /proc
+            is retried.
 
     Returns:
         How many could not be killed within the time, usually 0. Other users' processes cannot be seen.
@@ -45,7 +45,7 @@ def kill_marked(marker: str, within_s: float = 30.0) -> int:
 
 
 def _marked(marker: str, within_s: float) -> list[int]:
-    """The processes with the marker. Raises `OSError` when /proc cannot be read for so long."""
+    """The processes with the marker. Raises `OSError` when /proc cannot be read for `within_s`."""
     tries = 1 + math.ceil(within_s / PAUSE_S)
     while True:
         tries -= 1

@@ -1,4 +1,4 @@
-"""What a keeper gets for one task: the request, and the pipe with the output, both ends, to know what is unread."""
+"""What a keeper gets for one task: the request, and both ends of the output pipe, to find out what is unread."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 READ_S_MAX = 0.05
-"""If a worker takes about so long to read the end of the output, it counts as not reading."""
+"""If the end of the output stays unread this long, the worker counts as not reading."""
 
 READ_PAUSE_S = 0.0005
 
@@ -26,7 +26,7 @@ class Output(NamedTuple):
     read_fd: int
 
     def is_read(self) -> bool:
-        """Whether the worker has read all of it, or does so within a short time."""
+        """Whether the worker has read everything, or does so shortly."""
         pause_s = READ_PAUSE_S
         while unread(self.read_fd):
             if pause_s > READ_S_MAX:
@@ -36,7 +36,7 @@ class Output(NamedTuple):
         return True
 
     def rest(self) -> bytes:
-        """The unread output. To be called once the worker is dead: it would miss this."""
+        """The unread output. Only for use after the worker died, since it takes the output."""
         found = b""
         while count := unread(self.read_fd):
             found += os.read(self.read_fd, count)
@@ -44,8 +44,8 @@ class Output(NamedTuple):
 
 
 class GivenTask(NamedTuple):
-    """The memory file with the request, and then with the answer if the request is an order; and the output. Its write
-    end is closed as soon as the task has it, so that the reader sees the end of it."""
+    """The memory file with the request, replaced by the answer if the request is an order; and the output. Its write
+    end is closed once the task has it, so that the reader sees its end."""
 
     request_fd: int
     output: Output
@@ -57,7 +57,6 @@ class GivenTask(NamedTuple):
         return cls(request_fd, Output(write_fd, read_fd))
 
     def close(self) -> None:
-        """Close what the keeper still has of it."""
         os.close(self.request_fd)
         os.close(self.output.read_fd)
 

@@ -1,9 +1,9 @@
-"""Starts a command without copying its keeper: a copy of a Python process costs as much as a small task.
+"""Starts a command without forking its keeper: a fork of a Python process costs as much as a small task.
 
 `posix_spawn` lends the keeper's memory to the new process until that executes the command.
 
-It cannot change the user, and nothing of ours runs in the new process, so it gets no parent-death signal. When a keeper
-is killed, its zygote kills what it left.
+It cannot change the user, and none of our code runs in the new process, so it gets no parent-death signal. When a
+keeper is killed, its zygote kills what it left.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from node import prctl
 from worker.launcher.wire import Request
 
 OOM_SCORE = 500
-"""Of 1000. When memory runs out the kernel kills the largest process; that should be a task, not the worker of all."""
+"""Of 1000. When memory runs out the kernel kills the largest process; that should be a task, not its worker."""
 
 _SIGNALS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
 
@@ -39,7 +39,7 @@ def spawn(request: Request, output_fd: int) -> int:
 
 
 def _spawn_first(files: Sequence[str], request: Request, output_fd: int) -> int:
-    """The first that can be executed, as `execvpe` does it."""
+    """Spawn the first file that can be executed, as `execvpe` does."""
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
         (os.POSIX_SPAWN_DUP2, output_fd, 1),
@@ -63,7 +63,7 @@ def _spawn_first(files: Sequence[str], request: Request, output_fd: int) -> int:
 
 
 def _files(request: Request) -> list[str]:
-    """Those that the command may mean; at least one. What is in no folder costs no process."""
+    """The files that the command may mean; at least one. Names that exist in no folder are left out."""
     command = request.argv[0]
     if "/" in command:
         return [command]
@@ -73,8 +73,8 @@ def _files(request: Request) -> list[str]:
 
 @contextmanager
 def _first_to_go() -> Iterator[None]:
-    """What is started meanwhile is what the kernel kills first when memory runs out. Without a writable /proc it
-    chooses by size alone."""
+    """Make processes started in this block the OOM killer's first choice. Without a writable /proc the kernel chooses
+    by size alone."""
     fd, own = _score()
     if fd is None or own >= OOM_SCORE:
         yield
@@ -90,7 +90,7 @@ def _first_to_go() -> Iterator[None]:
 
 @cache
 def _score() -> tuple[int | None, int]:
-    """The file with this process's score, and what stands in it."""
+    """The file with this process's score, and its value."""
     try:
         fd = os.open("/proc/self/oom_score_adj", os.O_RDWR | os.O_CLOEXEC)
     except OSError:

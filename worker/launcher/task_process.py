@@ -22,8 +22,7 @@ from worker.tasks.plugin import TaskLog
 logger = structlog.get_logger()
 
 READ_BYTES = 65_536
-"""How much of the output is read at once; then the loop continues. Unread output blocks the task, so memory is
-bounded."""
+"""How much output is read at once, between turns of the loop. Unread output blocks the task, so memory is bounded."""
 
 KEEPER_S_MAX = 40.0
 """How long after the grace a keeper may take (its own limit is 30 s) before it is considered hung and is killed."""
@@ -65,7 +64,7 @@ class TaskProcess:
     async def exit_code(self, grace_s: float, *, is_all: bool = False) -> int:
         """Wait for the end of the tree; a cancellation ends it with this grace, a second one at once.
 
-        With `is_all` a cancellation that comes after its end changes nothing: a frozen worker receives both at once. A
+        With `is_all` a cancellation after its end changes nothing: a frozen worker receives both at once. A
         cancellation that leaves processes raises `TreeLeft`.
 
         Raises:
@@ -82,7 +81,7 @@ class TaskProcess:
 
     @property
     def _left(self) -> bool:
-        """Whether it has ended with processes left: then it is not over, and nobody may run it again as if it were."""
+        """Whether it ended with processes left: then it is not over, and must not run again."""
         return not self._conclusion.cancelled() and isinstance(self._conclusion.exception(), TreeLeft)
 
     @property
@@ -96,7 +95,7 @@ class TaskProcess:
         )
 
     async def end(self, grace_s: float) -> None:
-        """TERM, the grace, KILL; return when nothing of the tree is left, even if cancelled meanwhile."""
+        """Send TERM, wait for the grace, send KILL; return when the whole tree is gone, even if cancelled meanwhile."""
         self._ask_to_end(grace_s)
         while not self._conclusion.done():
             try:
@@ -184,7 +183,7 @@ class TaskProcess:
         return self._verdict(ended, left)
 
     def _may_go_on(self, ended: Ended | None) -> bool:
-        """Whether its keeper may take another task: nothing of this one is left, and nothing is on its way to it."""
+        """Whether its keeper may take another task: nothing of this one is left, and nothing is in flight to it."""
         if ended is None or self._not_started is not None or self._is_asked_to_end:
             return False
         return ended.cause is Cause.EXIT and not ended.left

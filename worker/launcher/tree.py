@@ -1,8 +1,8 @@
-"""The processes below a process: finding them and signalling them, never an unrelated one. `keeper.py` says when.
+"""The processes below a process: finds and signals them, never an unrelated one. `keeper.py` decides when.
 
 Pids are reused, so a pid identifies a process only for a time. A signal therefore goes through a pidfd, after a check
-that the process behind it still belongs to the tree. A list of descendants is outdated when it is complete: to end all
-of them, repeat until the kernel reports that there are none (`keeper` is their reaper, so `waitpid` knows).
+that the process behind it still belongs to the tree. A list of descendants is outdated once complete: to end them all,
+repeat until the kernel reports none (`keeper` is their reaper, so `waitpid` knows).
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ _PROC = Path("/proc")
 
 
 class ProcessStat(NamedTuple):
-    """Facts of /proc/PID/stat. `started` (clock ticks since boot) and the pid together identify a process
-    permanently."""
+    """Facts of /proc/PID/stat. `started` (clock ticks since boot) and the pid together identify a process."""
 
     parent: int
     started: int
@@ -41,7 +40,7 @@ def processes() -> Iterator[int]:
 
 
 def children(pid: int) -> list[int]:
-    """Those whose parent is `pid`, zombies included."""
+    """The processes whose parent is `pid`, zombies included."""
     if not _kernel_lists_children():
         return [other for other in processes() if (stat := stat_of(other)) is not None and stat.parent == pid]
     found: list[int] = []
@@ -54,7 +53,7 @@ def children(pid: int) -> list[int]:
 
 
 def descendants(root: int) -> list[int]:
-    """All below `root`, parents before their children, without `root`."""
+    """All processes below `root`, parents before their children, without `root`."""
     found = [root]
     seen = {root}
     for pid in found:  # grows during the iteration
@@ -65,9 +64,9 @@ def descendants(root: int) -> list[int]:
 
 
 def signal_descendants(root: int, *signals: signal.Signals) -> set[int]:
-    """Send the signals to all that are below `root` now, and return their pids.
+    """Send the signals to all processes below `root` now, and return their pids.
 
-    A process of another user (sudo) is skipped silently.
+    Another user's processes (sudo) are skipped silently.
     """
     members = descendants(root)
     family = {root, *members}

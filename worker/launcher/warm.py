@@ -1,12 +1,12 @@
 """The warm zygote: a zygote with task types loaded, so that their own code runs below a keeper without a startup.
 
 SQL, HTTP and similar types work by libraries and not by a command. A new Python with those libraries takes half a
-second; a fork of this process takes milliseconds. It is a process beside the plain zygote, which stays small. Like that
-one it has no threads and an empty environment, and never had the worker's memory: a task that can read all of its own
-process finds no key and no password except those that it was given.
+second; a fork of this process takes milliseconds. The plain zygote beside it stays small. Like that one it has no
+threads and an empty environment, and never had the worker's memory: a task that can read its whole process finds no key
+and no password except those that it was given.
 
-A type is loaded when its first task comes; the tasks behind it wait for that, half a second once in a life. So is all
-that needs libraries: a library that cannot be loaded is the reason why that task fails, and not the end of the zygote.
+The first task of a type loads it, and the tasks behind it wait for that, half a second once in a life. Other libraries
+are loaded in the same way: one that cannot be loaded fails its task, not the zygote.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Orders:
         gc.freeze()  # see `Zygote.serve`
 
     def run(self, request: Request, request_fd: int) -> NoReturn:
-        """Run it; the answer replaces the request."""
+        """Run the attempt; the answer replaces the request."""
         from worker.attempts.child import carry_out
         from worker.attempts.order import Order
 

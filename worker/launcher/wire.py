@@ -18,7 +18,7 @@ MESSAGE_BYTES_MAX = 65_536
 
 
 def answer_in(fd: int) -> bytes:
-    """What an order's process wrote into its request's memory file, replacing it. Empty if it gave no answer."""
+    """The answer that an order's process wrote into its request's memory file. Empty if it gave none."""
     size = os.fstat(fd).st_size
     return os.pread(fd, size, 0)
 
@@ -57,9 +57,9 @@ class Request(NamedTuple):
     no_new_privileges: bool
     identity: Identity | None
     order: str = ""
-    """For a warm zygote instead of `argv`: what its task types understand (`worker/attempts/order.py`)."""
+    """For a warm zygote in place of `argv`: an order for its task types (`worker/attempts/order.py`)."""
     last_word: LastWord | None = None
-    """Where the keeper records that the task has ended by itself."""
+    """Where the keeper records that the task ended by itself."""
 
     def to_memory(self) -> int:
         """The descriptor of a memory file that holds this; the caller closes it."""
@@ -71,7 +71,7 @@ class Request(NamedTuple):
 
     @classmethod
     def from_memory(cls, fd: int) -> Request:
-        """Read it; the descriptor stays open."""
+        """Read a request; the descriptor stays open."""
         data = os.pread(fd, os.fstat(fd).st_size, 0)
         argv, env, cwd, no_new_privileges, identity, order, last_word = json.loads(data)
         return cls(
@@ -99,10 +99,9 @@ class Started(NamedTuple):
 
 
 class NotStarted(NamedTuple):
-    """To the worker, if there is no task: why it could not start. An `Ended` follows unless there was not even a
-    keeper.
+    """To the worker, if the task could not start: the reason. An `Ended` follows unless there was not even a keeper.
 
-    `is_passing`: the machine was short of a resource, which means nothing about the task. `is_too_large`: its
+    `is_passing`: the machine was short of a resource, which says nothing about the task. `is_too_large`: its
     environment and arguments are larger than the kernel allows.
     """
 
@@ -140,7 +139,7 @@ def encode(message: Message) -> bytes:
 
 
 def decode(data: bytes) -> Message:
-    """The message in what one `recv` gave."""
+    """Decode the message of one `recv`."""
     kind, *fields = json.loads(data)
     message = _KINDS[kind](*fields)
     return message._replace(cause=Cause(message.cause)) if isinstance(message, Ended) else message

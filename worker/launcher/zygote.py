@@ -30,7 +30,7 @@ from worker.launcher.output import GIVEN_FDS, GivenTask
 from worker.launcher.wire import NotStarted, Request, encode, receive_given
 
 DESCRIPTORS = 1 + GIVEN_FDS
-"""A request contains the keeper's end of the channel, and what the keeper is to have of its first task."""
+"""A request carries the keeper's end of the channel, and the descriptors of its first task."""
 
 UNTOUCHED_BY = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 """A stray signal from a task, or ^C in the worker's terminal, must not end a keeper; tasks get the defaults back."""
@@ -40,11 +40,11 @@ STRAYS_TICK_S = 0.01
 
 
 NAME_BYTES_MAX = 1_000
-"""The maximum length of the text that comes with a request: what the zygote is to prepare for."""
+"""The maximum length of the text in a request: what the zygote must prepare for."""
 
 
 class _After(Enum):
-    """What follows a request: the next one, nothing as the worker is gone, or a new zygote takes this one's place."""
+    """What follows a request: the next one, nothing because the worker is gone, or a new zygote in this one's place."""
 
     NEXT = auto()
     END = auto()
@@ -86,8 +86,8 @@ class Zygote:
         self._has_strays = False
 
     def serve(self) -> None:
-        """Fork keepers until the worker's end of the socket is closed, and then wait for the end of those that are
-        left: of one that was killed together with the worker, only this process can end the tree."""
+        """Fork keepers until the worker's end of the socket is closed, then wait for the rest to end: if a keeper is
+        killed together with the worker, only this process can end its tree."""
         prctl.hide_from_own_user()
         prctl.become_subreaper()
         prctl.name_process("shoal-zygote")

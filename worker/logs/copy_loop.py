@@ -1,10 +1,10 @@
 """Copies the logs of ended attempts into the log store, in the background.
 
-Nothing waits for it: an attempt is reported first, then its log is offered here. What is offered is bounded, and what
-does not fit, or was left by a former process, is found again in the log folder (`worker/logs/walk.py`). The rows decide
-what is copied: the attempt has ended, on this worker, and `stored_log` has no row of it.
+Nothing waits for it: an attempt is reported first, then its log is offered here. Offers are bounded; what does not fit,
+or was left by a former process, is found again in the log folder (`worker/logs/walk.py`). The rows decide what is
+copied: the attempt has ended, on this worker, and `stored_log` has no row of it.
 
-While the store fails, one log at a time is tried, after pauses that grow; the reason is in `log_copying`.
+While the store fails, one log at a time is tried, with growing pauses; the reason is in `log_copying`.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ from worker.logs.walk import LeftLogs
 log = structlog.get_logger()
 
 OFFERED_MAX = 10_000
-"""More names than that are not in memory: a walk over the folder finds the rest."""
+"""The most offered names in memory: a walk over the folder finds the rest."""
 AT_ONCE = 4
 BATCH = 200
 PAUSE_S_MIN, PAUSE_S_MAX = 0.5, 60.0
 SCAN_EVERY_S = 6 * 3600.0
 SCAN_AGAIN_S = 30.0
-"""After a walk that met attempts that had not ended: those of a former life, which is about to be fenced."""
+"""The pause after a walk that met unfinished attempts: those of a former life, which is about to be fenced."""
 SAY_EVERY_S = 5.0
 FINISH_WITHIN_S = 5.0
 GATHER_S = 0.5
-"""So that logs of short tasks are recorded many at once."""
+"""Gathers the logs of short tasks, so that they are recorded together."""
 BUSY_SHARE = 4
-"""After each batch it pauses for so many times as long as that took, at most `BUSY_PAUSE_S_MAX`: tasks come first."""
+"""The pause after a batch, in multiples of its duration, at most `BUSY_PAUSE_S_MAX`: tasks come first."""
 BUSY_PAUSE_S_MAX = 1.0
 
 
 class LogCopies:
-    """The copies of one life of a worker. `run` until cancelled.
+    """The copies of one life of a worker.
 
     Args:
         root: the folder of its logs.
@@ -79,7 +79,7 @@ class LogCopies:
         self._is_hurried = False
 
     def offer(self, name: LogName) -> None:
-        """The attempt of this log has ended, and that is reported."""
+        """Offer the log of an attempt whose end is reported."""
         if len(self._offered) >= OFFERED_MAX:
             self._overflowed = True
         else:
@@ -100,7 +100,8 @@ class LogCopies:
                 await self._fail(f"the logs of this worker cannot be read: {error.strerror}")
 
     async def finish(self) -> None:
-        """Its worker leaves, perhaps with its disk: wait some seconds while something is left and the store works."""
+        """Before the worker leaves, perhaps with its disk, wait some seconds for the last logs while the store
+        works."""
         self._is_hurried = True
         self._wake.set()
         until_s = boottime_s() + FINISH_WITHIN_S
@@ -158,7 +159,7 @@ class LogCopies:
             self.offer(name)
 
     async def _copy(self, names: Sequence[LogName]) -> tuple[list[LogName], str | None]:
-        """Copy those of these that are to be; returns those that still are, and why the store fails."""
+        """Copy those logs that should be copied; returns the ones that remain, and why the store fails."""
         wanted = await self._life.database.read(stored_logs.wanted, names, self._worker)
         self._met_unfinished = self._met_unfinished or bool(wanted.unfinished)
         todo = [name for name in names if name.task_instance_id in wanted.ended]
@@ -208,7 +209,7 @@ class LogCopies:
         await asyncio.sleep(pause_s)
 
     async def _say(self) -> None:
-        """Write how far it is, if that has changed, and not too often."""
+        """Write the progress if it has changed, but not too often."""
         now = (self._waiting, self._reason)
         is_new = (now[0] > 0, now[1]) != (self._said[0] > 0, self._said[1])
         if now == self._said or not (is_new or boottime_s() - self._said_s >= SAY_EVERY_S):

@@ -1,4 +1,4 @@
-"""All that one life of a worker does with the log store, or nothing if there is none."""
+"""The log store as one life of a worker uses it, or nothing without a store."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Copying:
         self._copies = LogCopies(root, life, worker, self._store) if self._store is not None else None
 
     def has_log(self, id_: TaskInstanceId) -> None:
-        """This attempt has ended, and has a log; those without cost nothing here."""
+        """Record that an ended attempt has a log; attempts without one cost nothing here."""
         if self._copies is not None:
             self._with_log.add(id_)
 
     def offer(self, task: ClaimedTask) -> None:
-        """The end of this attempt is in the database."""
+        """Offer the log of an attempt whose end is in the database."""
         if self._copies is not None and task.id in self._with_log:
             self._with_log.discard(task.id)
             self._copies.offer(log_name(task))
@@ -51,7 +51,7 @@ class Copying:
 
     @property
     def parts(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
-        """What runs as long as the life."""
+        """The coroutines that run as long as the life."""
         if self._copies is None or self._store is None:
             return []
         return [self._copies.run, partial(walk_the_store, self._store, self._life)]

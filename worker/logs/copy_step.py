@@ -21,7 +21,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A log and what is left of it: from `first` to `size`; None: there is none."""
+    """A log and its remaining bytes, from `first` to `size`; None: it does not exist."""
 
     name: LogName
     size: int | None
@@ -41,7 +41,7 @@ class Measured:
 
 
 def measured(root: Path, names: Sequence[LogName]) -> list[Measured]:
-    """What is left of these logs; those that cannot be read are logged and left out."""
+    """Measure these logs; unreadable ones are logged and left out."""
     return [each for name in names if (each := _measured(root, name)) is not None]
 
 
@@ -66,8 +66,7 @@ def _measured(root: Path, name: LogName) -> Measured | None:
 def put_all(
     root: Path, logs: Sequence[Measured], store: LogStore, advanced: Advanced
 ) -> tuple[list[Measured], str | None]:
-    """Put copies of these logs into the store, one after the other; returns those that are there, and why the next is
-    not."""
+    """Copy these logs into the store, one after the other; returns the copied ones, and why the next one failed."""
     done: list[Measured] = []
     for each in logs:
         assert each.size is not None

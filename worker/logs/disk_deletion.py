@@ -1,8 +1,8 @@
-"""Deletes the logs of runs that are gone, and of attempts of streams that are: each worker its own, every hour.
+"""Deletes the logs of deleted runs and stream attempts: each worker its own, every hour.
 
-A run with streams may go on for ever, and only the last attempts of each stay (`dao/streams/stream_ends.py`). The rows
-decide, and only of logs from days before yesterday: so the log of a run that exists stays, and so do logs that
-another database would know nothing of, if the worker is started with a wrong URL.
+A run with streams may last forever, and only the last attempts of each stay (`dao/streams/stream_ends.py`). The rows
+decide, and only about logs from before yesterday: so the log of an existing run stays, and so do recent logs that
+another database does not know, if the worker is started with a wrong URL.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ FIRST_AFTER_S = 60.0
 BATCH = 200
 PAUSE_S = 0.2
 DAYS_KEPT = timedelta(days=2)
-"""Logs of younger runs are not even asked for."""
+"""Younger logs are never considered."""
 _LOG = re.compile(r"[0-9]{1,18}\.log", re.ASCII)
 
 
 async def delete_old_logs(root: Path, life: Life) -> None:
-    """Delete them until cancelled; what cannot be deleted is tried again an hour later."""
+    """Delete logs until cancelled; failed deletions are retried an hour later."""
     await asyncio.sleep(FIRST_AFTER_S)
     while True:
         try:
@@ -51,14 +51,14 @@ async def delete_old_logs(root: Path, life: Life) -> None:
 
 
 class Deleted(NamedTuple):
-    """Of how many runs that are gone the logs were deleted, and how many of attempts of others."""
+    """How many runs had their logs deleted, and how many attempts of other runs."""
 
     runs: int
     attempts: int
 
 
 async def delete_gone(root: Path, life: Life) -> Deleted:
-    """Delete the logs of all runs and attempts that are gone. Raises `Unavailable`."""
+    """Delete the logs of all deleted runs and attempts. Raises `Unavailable`."""
     runs = attempts = 0
     newest = (await life.database.read(database_time) - DAYS_KEPT).strftime("%Y%m%d")
     for day in await in_thread(_days_before, root, newest):
@@ -112,7 +112,7 @@ def logs_in(folder: Path) -> list[tuple[TaskInstanceId, Path]]:
 
 
 def _unlink(log_: Path) -> bool:
-    """Whether it is gone now."""
+    """Delete a file; return whether it is gone."""
     with suppress(OSError):
         log_.unlink(missing_ok=True)
         return True
@@ -120,7 +120,7 @@ def _unlink(log_: Path) -> bool:
 
 
 def folders_in(folder: Path) -> Iterator[str]:
-    """The folders in it that are named by a number; links are not followed."""
+    """The subfolders named by a number; links are not followed."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             name = entry.name
@@ -129,13 +129,13 @@ def folders_in(folder: Path) -> Iterator[str]:
 
 
 def _delete(folder: Path) -> bool:
-    """Whether it is gone now."""
+    """Delete a folder; return whether it is gone."""
     shutil.rmtree(folder, ignore_errors=True)
     return not folder.exists()
 
 
 def _delete_empty(day: Path) -> None:
-    """Delete the folders of workflows of which nothing is left, and the day's if there are none."""
+    """Delete a day's empty workflow folders, and the day's own if it is empty."""
     for workflow in list(folders_in(day)):
         with suppress(OSError):
             (day / workflow).rmdir()

@@ -1,4 +1,4 @@
-"""Holes in files: bytes that are given back to the disk, while those after them keep their places.
+"""Holes in files: bytes returned to the disk, while those after them keep their places.
 
 Only Linux's `fallocate` makes them, and not on all file systems.
 """
@@ -15,7 +15,7 @@ _libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c
 
 
 def punch(fd: int, begin: int, end: int) -> None:
-    """Give the bytes from `begin` up to `end` of a file back to the disk; both where blocks of the disk begin.
+    """Return the bytes from `begin` up to `end` of a file to the disk; both are block boundaries.
 
     Raises:
         OSError: the file system cannot.
@@ -26,7 +26,7 @@ def punch(fd: int, begin: int, end: int) -> None:
 
 
 def first_byte(fd: int, size: int) -> int:
-    """Where what is left of a file of that size begins, if its beginning was given back; else 0."""
+    """The first remaining byte of a file of that size whose beginning was returned; otherwise 0."""
     try:
         return os.lseek(fd, 0, os.SEEK_DATA) if size else 0
     except OSError as error:

@@ -1,8 +1,8 @@
 """Serves the task logs of this worker's disk over HTTP, from the worker's own event loop.
 
-`GET /log/{date}/{code}/{instance}/{task_instance}?offset=N&limit=M&expires=T&signature=S` returns at most 1 MiB a
-call, and the size of the whole log in `X-Shoal-Log-Size`; to follow a log, a client asks again from the end of the last
-part. Bytes before `X-Shoal-Log-First` were discarded, and are zeros. Only requests with a valid signature are answered
+`GET /log/{date}/{code}/{instance}/{task_instance}?offset=N&limit=M&expires=T&signature=S` returns at most 1 MiB a call,
+and the size of the whole log in `X-Shoal-Log-Size`; to follow a log, a client asks again from the end of the last part.
+Bytes before `X-Shoal-Log-First` were discarded, and are zeros. Only requests with a valid signature are answered
 (`model/logs/signature.py`). `GET /healthz` needs no signature.
 """
 
@@ -35,7 +35,7 @@ SLICE_BYTES_MAX = 1 << 20
 LIMITS = Limits(
     connections=100, head_s=5, body_s=5, connection_s=30, head_bytes=16_384, one_request=True, at_once=64, stop_s=2
 )
-"""Within `connection_s` a client must have sent its request and taken the answer."""
+"""A client must have sent its request and read the answer within `connection_s`."""
 PUBLISH_AGAIN_S = 2.0
 ID_DIGITS_MAX = 19
 """The number of digits of a bigint."""
@@ -95,7 +95,7 @@ class LogService:
         await self._server.start()
 
     def publish_key(self, life: Life) -> None:
-        """Write the key with which requests are signed in this life to the database, as soon as possible."""
+        """Write the key that signs requests in this life to the database, as soon as possible."""
         if self._publishing is not None:
             self._publishing.cancel()
         self._publishing = asyncio.create_task(self._publish(life))
@@ -154,7 +154,7 @@ def _name_of(request: Request) -> LogName:
 
 
 def _number(what: str, text: str) -> int:
-    """Digits only: no sign, no blank, no digits of other scripts, all of which `int` would take."""
+    """Parse digits only: no sign, blank or digits of other scripts, all of which `int` accepts."""
     if not (text.isascii() and text.isdecimal() and len(text) <= ID_DIGITS_MAX):
         raise Refused(f"{what} must be a number of at most {ID_DIGITS_MAX} digits")
     return int(text)

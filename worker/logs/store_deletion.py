@@ -1,8 +1,8 @@
-"""Deletes the copies of logs in the log store whose runs are gone, and copies without any attempt.
+"""Deletes copies in the log store whose runs are deleted, and copies without any attempt.
 
 One worker at a time walks through the store, a page at a time, and checks the rows, as `worker/logs/disk_deletion.py`
-does with its own disk: only copies of days before yesterday are deleted, and none of another history. The next walk
-begins an hour after the last, or four times as long as that took.
+does with its own disk: only copies from before yesterday are deleted, and none of another history. The next walk begins
+an hour after the last, or four times as long as that took.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ log = structlog.get_logger()
 FIRST_AFTER_S = 60.0
 CHECK_EVERY_S = 30.0
 STEP_S_MAX = 300.0
-"""A step that took longer is done again, by the first that comes."""
+"""A longer step is repeated by the first worker that comes."""
 PAUSE_S = 1.0
 ROUND_S = 3600.0
 KEYS_MAX = 1000
 
 
 async def walk_the_store(store: StoreAccess, life: Life) -> None:
-    """Walk until cancelled; what cannot be done is tried again."""
+    """Walk until cancelled; failed steps are retried."""
     await asyncio.sleep(FIRST_AFTER_S)
     while True:
         try:
@@ -49,7 +49,7 @@ async def walk_the_store(store: StoreAccess, life: Life) -> None:
 
 
 async def walk_step(store: StoreAccess, life: Life) -> bool:
-    """Do the next step of the walk, if it is due; whether another follows. Raises `Fenced`, `Unavailable`."""
+    """Do the next step of the walk if it is due; return whether another follows. Raises `Fenced`, `Unavailable`."""
     step = await life.write(log_stores.take_step, store.place, STEP_S_MAX, DAYS_KEPT.days)
     if step is None:
         return False

@@ -1,4 +1,4 @@
-"""The logs of streams: a stream may be started again for ever, so only those of its last attempts stay.
+"""The logs of streams: a stream may restart forever, so only those of its last attempts stay.
 
 In memory: what this process ran. `worker/logs/disk_deletion.py` deletes what a former process of this worker left.
 """
@@ -16,7 +16,7 @@ from node.threads import in_thread
 from worker.results.recorded_ends import log_name
 
 STREAMS_MAX = 1_000
-"""Of so many streams this is known; of others `worker/logs/disk_deletion.py` deletes what is not kept."""
+"""The most streams that are tracked; `worker/logs/disk_deletion.py` handles the others."""
 
 
 class StreamLogs:
@@ -26,7 +26,7 @@ class StreamLogs:
         self._logs: dict[tuple[WorkflowInstanceId, TaskCode], deque[Path]] = {}
 
     async def ended(self, task: ClaimedTask, root: Path) -> None:
-        """An attempt has ended: delete the logs that are no longer kept, as the rows of their attempts."""
+        """Record an ended attempt, and delete the logs that, like their rows, are no longer kept."""
         name = log_name(task)
         stream = (task.workflow_instance_id, task.code)
         logs = self._logs[stream] = self._logs.pop(stream, deque())

@@ -1,10 +1,10 @@
 """One log file for each attempt of a task, under a path that is built from ids alone.
 
-    <root>/<yyyyMMdd>/<workflow code>/<workflow instance>/<task instance>.log
+<root>/<yyyyMMdd>/<workflow code>/<workflow instance>/<task instance>.log
 
 Each folder of the path is opened without following links, so that a task of the same user cannot redirect its worker
-(or a reader). Writing is a plain `write` on the event loop: into the page cache that takes microseconds, and a thread
-would cost more.
+(or a reader). Writing is a plain `write` on the event loop: it takes microseconds into the page cache, less than a
+thread would cost.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ ENDING_BYTES = 65_536
 ended."""
 
 ROLLING_BLOCKS_MIN = 8
-"""A log that may not have so many blocks of the disk does not roll."""
+"""A log limited to fewer disk blocks does not roll."""
 
 FIRST_LINE_BYTES_MAX = 65_536
-"""Within so many bytes the first whole line of what is left of a log is searched for."""
+"""How far the first whole line of a rolled log is searched."""
 
 _CREATE_TRIES = 200
 
 
 @dataclass(frozen=True)
 class LogSlice:
-    """A part of a log, and how many bytes the whole log had when it was read. Its bytes before `first` were discarded,
-    and are zeros in `data`."""
+    """A part of a log, and the size of the whole log when it was read. Bytes before `first` were discarded, and are
+    zeros in `data`."""
 
     data: bytes
     size: int
@@ -48,15 +48,15 @@ class LogSlice:
 
 
 class LogFile:
-    """The `TaskLog` of one attempt: lazily made, private to the worker's user, bounded, secrets masked."""
+    """The `TaskLog` of one attempt: created lazily, private to the worker's user, bounded, secrets masked."""
 
     def __init__(
         self, root: Path, name: LogName, bytes_max: int, secrets: Sequence[str] = (), *, rolls: bool = False
     ) -> None:
         """`bytes_max` is the size after which only the end is retained; `secrets` never reach the disk.
 
-        One that `rolls` has no end for a long time: instead its oldest bytes are discarded, an eighth at a time. The
-        others keep their places, so a reader goes on where it was.
+        A log that `rolls` has no end for a long time: instead its oldest bytes are discarded, an eighth at a time. The
+        others keep their places, so a reader continues where it was.
         """
         self._root = root
         self._name = name
@@ -76,11 +76,11 @@ class LogFile:
 
     @property
     def is_made(self) -> bool:
-        """Whether there is a file, or was when it was closed."""
+        """Whether the file exists, or did when it was closed."""
         return self._is_made
 
     def open(self) -> None:
-        """Make it now. Raises `OSError`: then no output could be stored."""
+        """Create the file now. Raises `OSError` if no output could be stored."""
         if self._fd is None:
             self._fd = self._create()
 
@@ -102,7 +102,7 @@ class LogFile:
         return self._secrets
 
     def masked(self, text: str) -> str:
-        """`text` as the log would show it: for texts about the task outside of the log."""
+        """`text` as the log would show it, for texts about the task outside of the log."""
         return self._masking.masked(text)
 
     def last_line(self) -> str:
@@ -139,7 +139,7 @@ class LogFile:
         self._write(data)
 
     def _discard(self, least: int) -> bool:
-        """Discard at least so many bytes from its beginning on, and an eighth more; False if that cannot be."""
+        """Discard at least `least` bytes from the beginning, and an eighth more; False if that is impossible."""
         if not self._rolls or self._bytes_max < ROLLING_BLOCKS_MIN * self._block:
             return False
         assert self._fd is not None
@@ -168,7 +168,7 @@ class LogFile:
             data = data[written:]
 
     def _create(self) -> int:
-        """Retry if a folder is deleted meanwhile: the task may remove it, or a cleanup of old ones."""
+        """Create the file. Retries if the task, or a cleanup of old logs, deletes a folder meanwhile."""
         for _ in range(_CREATE_TRIES - 1):
             # Python's `mkdir` raises FileExistsError for a folder that is deleted before it checks whether it is one.
             with suppress(FileNotFoundError, FileExistsError):
@@ -192,8 +192,8 @@ class LogFile:
 
 
 def read_log(root: Path, name: LogName, offset: int, limit: int) -> LogSlice:
-    """Up to `limit` bytes from `offset` (bytes, from 0) of a log; none if it is not that long yet. What is left of a
-    log that rolls begins with a whole line, if its lines are not very long.
+    """Up to `limit` bytes from `offset` (bytes, from 0) of a log; empty if it is shorter. The rest of a rolled log
+    begins with a whole line, unless its lines are very long.
 
     Raises:
         NotFound: nothing has been written, or not on this worker.
@@ -230,5 +230,5 @@ def open_log(root: Path, name: LogName) -> int:
 
 
 def first_line_from(fd: int, begin: int) -> int:
-    """Where the first whole line begins from there on, if the beginning of the log was discarded; else 0."""
+    """Where the first whole line begins from `begin` on, if the beginning of the log was discarded; else 0."""
     return begin + os.pread(fd, FIRST_LINE_BYTES_MAX, begin).find(b"\n") + 1 if begin else 0

@@ -1,6 +1,6 @@
 """Finds the logs on a worker's disk, a part at a time: some may not be in the log store yet.
 
-What could not be copied before a process ended, or did not fit into memory, is found again here.
+These are logs that could not be copied before a process ended, or did not fit into memory.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class LeftLogs:
         self._names = _names(root)
 
     def more(self) -> list[LogName]:
-        """The next at most 500; none after the last."""
+        """The next 500 at most; empty after the last."""
         return list(islice(self._names, BATCH))
 
 

@@ -1,12 +1,12 @@
 """Reports the results that a former life in this folder left, in its name, until that life is fenced.
 
 It does what that life would have done. In a transaction that holds *its* node row FOR SHARE, ALIVE or LEAVING, each
-report is written if the attempt still belongs to that life and has not ended. This is safe. A result is on the
-disk only when the task had ended and none of its processes was left; while the row is held that life cannot be fenced,
-so no other attempt of the task exists; the rows show the effect of that life's last transactions. A repeated report
+report is written if the attempt still belongs to that life and has not ended. This is safe. A result is on the disk
+only when the task had ended and none of its processes was left. While the row is held, that life cannot be fenced, so
+no other attempt of the task exists; the rows show the effect of that life's last transactions. A repeated report
 changes nothing. The row is found by epoch *and* incarnation, so results of another database match no row.
 
-Once that life is fenced it is too late: its attempts were given to others, or are about to be, and a later attempt must
+Once that life is fenced it is too late: its attempts were given to others, or soon will be, and a later attempt must
 not end with the result of an earlier one. Then the results are dropped.
 """
 
@@ -49,7 +49,7 @@ async def report_left_results(folder: Path, database_url: str, timeout_s: float)
 
 
 async def report_last_words(folder: Path, logs: Path, database_url: str, timeout_s: float) -> None:
-    """The same with the ends that their keepers recorded in `folder`; `logs` is where their tasks' logs are."""
+    """Report or drop the ends that keepers recorded in `folder`; `logs` has their tasks' logs."""
     await _report_all(folder, lambda: left_words(folder, logs), database_url, timeout_s)
 
 

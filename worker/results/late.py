@@ -1,9 +1,9 @@
-"""When the end of a task is written to disk: once it could not be reported for a second or two, for any reason.
+"""Writes the end of a task to disk once it could not be reported for a second or two, for any reason.
 
 Only this module decides that. The writer knows nothing of it, and normally nothing is written: a result that is
-reported at once is never seen by two checks. Nothing new is claimed before all ends are reported, so no more results
-than the worker's capacity ever wait. A full disk costs no more than this protection: results also stay in memory until
-they are reported, and are lost only if the worker is killed before.
+reported at once is never seen by two checks. Nothing new is claimed before all ends are reported, so at most the
+worker's capacity of results waits. A full disk costs only this protection: results also stay in memory until they are
+reported, and are lost only if the worker is killed before.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SPARE_LINES_MAX = 100
 
 
 class LateResults:
-    """Stores on disk what `unreported` returns twice in a row."""
+    """Stores results on disk that `unreported` returns twice in a row."""
 
     def __init__(
         self,
@@ -53,8 +53,7 @@ class LateResults:
             await self._store(late, is_all_reported=unreported.keys().isdisjoint(self._stored))
 
     async def close(self) -> None:
-        """At the end of a life: store all unreported results, for the next life in this folder, and release the
-        file."""
+        """At the end of a life, store all unreported results for the next life in this folder, and release the file."""
         unreported = list(self._unreported().values())
         await self._store(unreported, is_all_reported=False)
         with suppress(OSError, Unavailable):  # a file that stays repeats what is known, which changes nothing

@@ -4,9 +4,9 @@ The next life in the folder reads them and reports them in the name of the forme
 fenced (`worker/results/former_lives.py`).
 
 The result of an order is its answer. That of a process is its exit code and what it printed by `setValue` and
-`setSkipped`: in its log, and in the unread rest that its keeper recorded. Where that is not certain (a log with a line
-of the worker's own in it, for example that it was full), or a value is so large that it belongs into the log store,
-nothing is reported, and the task runs again.
+`setSkipped`: in its log, and in the unread rest that its keeper recorded. If that is uncertain (the log has a line of
+the worker's own, for example that it was full), or a value is large enough for the log store, nothing is reported, and
+the task runs again.
 """
 
 from __future__ import annotations
@@ -68,15 +68,14 @@ class LastWords:
     """The recorded ends of one life."""
 
     def __init__(self, folder: Path, me: Me, value_bytes_max: int = INLINE_BYTES_MAX) -> None:
-        """`folder` holds a folder for each life; `value_bytes_max` is how large a value may be."""
+        """`folder` holds a folder for each life; `value_bytes_max` limits the size of a value."""
         self._value_bytes_max = value_bytes_max
         self._folder = folder / str(me.epoch)
         self._me = me
         self._given: set[TaskInstanceId] = set()
 
     def of(self, task: ClaimedTask) -> LastWord | None:
-        """The file for the keeper of this attempt; None when there is no space for it, which costs only this
-        protection."""
+        """The file for the keeper of this attempt; None without disk space, which costs only this protection."""
         if not self._given:
             try:
                 make_private(self._folder)
@@ -93,7 +92,7 @@ class LastWords:
         return LastWord(str(self._folder / f"{task.id:d}"), about)
 
     def reported(self, id_: TaskInstanceId) -> None:
-        """Remove it: the database has it, or does not want it, or the worker itself has it on its disk."""
+        """Remove a record that the database or the worker's disk has, or the database does not want."""
         if id_ in self._given:
             self._given.discard(id_)
             with suppress(OSError):  # one that stays is reported again, which changes nothing
@@ -112,7 +111,7 @@ class LeftWords:
         self._folder = folder
 
     def remove(self) -> None:
-        """Remove it: it is reported, or no longer of use."""
+        """Remove the records: they are reported, or no longer needed."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def close(self) -> None:
@@ -120,10 +119,10 @@ class LeftWords:
 
 
 def left_words(folder: Path, logs: Path) -> list[LeftWords]:
-    """The ends in the folder, by epoch. To be called before a life begins: then all their lives are over. Blocks on the
+    """The ends in the folder, by epoch. Call it before a life begins, when all their lives are over. Blocks on the
     disk.
 
-    Raises `OSError`. What cannot be read is logged and left out.
+    Raises `OSError`. Unreadable records are logged and left out.
     """
     found = []
     for life in folder.iterdir() if folder.is_dir() else ():
@@ -169,7 +168,7 @@ def _result(facts: Facts, logs: Path, about: _About) -> TaskResult | None:
 
 
 def _read(logs: Path, name: LogName, into: PrintedValues) -> bool:
-    """Pass it the log; False when there is none, or its beginning is missing."""
+    """Pass the log on; False if it does not exist, or its beginning is missing."""
     try:
         begin = offset = read_log(logs, name, 0, 0).first
         while data := read_log(logs, name, offset, PIECE_BYTES).data:
@@ -181,7 +180,7 @@ def _read(logs: Path, name: LogName, into: PrintedValues) -> bool:
 
 
 class _Later:
-    """Appends to the log of an attempt that is over."""
+    """Appends to the log of an ended attempt."""
 
     def __init__(self, logs: Path, name: LogName) -> None:
         self._logs = logs
@@ -196,7 +195,7 @@ class _Later:
 
 
 class _Tail:
-    """A `TaskLog` that keeps the end of the log, and whether it has a line of the worker's own."""
+    """A `TaskLog` that keeps the end of the log, and whether the worker wrote a line of its own."""
 
     def __init__(self) -> None:
         self.has_own_line = False

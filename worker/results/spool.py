@@ -1,9 +1,9 @@
 """Ends of tasks that could not be reported, on the worker's disk: `<folder>/results/<epoch>`, one file per life.
 
-Its first line says whose they are, each further line is a report. The file exists only while some report in it has not
-been delivered. Its writer holds its lock, which the kernel releases when the process ends, however it ends and in
-whatever container: so a file whose lock is free was left by a life that is over, and any other is not touched. A file
-gets its name only once it is locked and on the disk.
+Its first line identifies that life, each further line is a report. The file exists only while a report in it is
+undelivered. Its writer holds its lock, which the kernel releases when the process ends, in any way and in any
+container: so a file with a free lock was left by a life that is over, and any other is not touched. A file gets its
+name only once it is locked and on the disk.
 
 A line that a crash or a full disk cut short is overwritten by the next try, or skipped by the reader.
 """
@@ -47,11 +47,11 @@ class Spool:
 
     @property
     def lines(self) -> int:
-        """How many reports the file contains, delivered ones too; 0 when there is no file."""
+        """How many reports the file contains, including delivered ones; 0 without a file."""
         return self._lines
 
     def store(self, reports: Collection[Report]) -> None:
-        """Add these; they are on the disk when it returns. Raises `OSError`; then none of them counts as stored."""
+        """Add reports; they are on the disk when it returns. Raises `OSError`; then none of them counts as stored."""
         with self._turn:
             if self._fd is None:
                 self._make(reports)
@@ -63,17 +63,17 @@ class Spool:
             self._lines += len(reports)
 
     def store_only(self, reports: Collection[Report]) -> None:
-        """Replace the reports in the file by these. Raises `OSError`; then its content is unchanged."""
+        """Replace the reports in the file. Raises `OSError`; then its content is unchanged."""
         with self._turn:
             self._make(reports)
 
     def remove(self) -> None:
-        """All has been reported. Raises `OSError`."""
+        """Remove the file after everything was reported. Raises `OSError`."""
         with self._turn:
             self._remove()
 
     def close(self, *, is_all_reported: bool = False) -> None:
-        """Release the file; unless all is reported, the next life reports it. Nothing is stored from here on.
+        """Release the file; unless all is reported, the next life reports it. No calls may follow.
 
         Raises `OSError` when it cannot be removed.
         """
@@ -116,7 +116,7 @@ class Spool:
 
 
 class Left:
-    """What a former life left: its identity, and what it could not report. Locked until `close`."""
+    """A former life's identity and unreported ends. Locked until `close`."""
 
     NAME = "left_results"
     """Its name in log lines."""
@@ -128,7 +128,7 @@ class Left:
         self._fd = fd
 
     def remove(self) -> None:
-        """Remove it: it is reported, or no longer of use."""
+        """Remove the file: it is reported, or no longer needed."""
         _remove(self._path)
 
     def close(self) -> None:
@@ -138,8 +138,8 @@ class Left:
 def left_by_former_lives(folder: Path) -> list[Left]:
     """The files in the folder that belong to no living process, by epoch. Blocks on the disk; raises `OSError`.
 
-    What cannot be read is logged and left out; a file without a readable first line is removed, since its owner can
-    never be found out.
+    Unreadable files are logged and left out. A file without a readable first line is removed, since its owner can never
+    be found out.
     """
     try:
         paths = list(folder.iterdir())

@@ -1,4 +1,4 @@
-"""The large values of attempts: kept in the log store when an attempt gives them, and read when one names them."""
+"""The large values of attempts: kept in the log store, and read for attempts that name them."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ VERIFIED_S = 5.0
 
 
 class ValueFiles:
-    """Those of one worker.
+    """The large values of one worker's attempts.
 
     Args:
         calls: of the log store; None: there is none.
         verify: raises `Unavailable` if the store is not this cluster's.
-        bytes_max: what one attempt may give.
+        bytes_max: per attempt.
     """
 
     def __init__(
@@ -56,15 +56,14 @@ class ValueFiles:
         self._verify = verify
         self._verify_again_s = 0.0
         self.bytes_max = bytes_max if calls is not None else INLINE_BYTES_MAX
-        """How large a value may be."""
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """What tells a task that it may give large values."""
+        """The variables that tell a task that it may give large values."""
         return {} if self.calls is None else {VARIABLE: str(self.bytes_max)}
 
     async def kept(self, result: TaskResult, task: ClaimedTask, types: Mapping[str, ParameterType]) -> TaskResult:
-        """The result, with what stands for each of its large values; a failure if they cannot be kept."""
+        """Replace each large value of the result; a failure if they cannot be kept."""
         one_max, all_max = INLINE_BYTES_MAX, VALUES_BYTES_MAX
         if is_element(task.code):
             one_max = all_max = ELEMENT_BYTES_MAX
@@ -95,15 +94,15 @@ class ValueFiles:
         return replace(result, outputs=outputs)
 
     async def verified(self) -> None:
-        """Look whether the store is this cluster's, unless that was so a moment ago."""
+        """Check that the store is this cluster's, unless it was checked a moment ago."""
         now_s = asyncio.get_running_loop().time()
         if self._verify is not None and now_s >= self._verify_again_s:
             await self._verify()
             self._verify_again_s = now_s + VERIFIED_S
 
     async def read(self, values: Mapping[str, str], params: str, declared: Collection[str]) -> dict[str, str]:
-        """The values of a task, with each large one in its place that its parameters name or that is `declared`; others
-        are left out. Raises `Refused` for one that cannot be read."""
+        """Insert those large values that the task's parameters name or that are `declared`; others are left out. Raises
+        `Refused` for one that cannot be read."""
         found = {}
         for name, value in values.items():
             if not large_in(value):
@@ -127,7 +126,7 @@ class ValueFiles:
             return text
 
     async def _put_together(self, value: LargeValue) -> str:
-        """The whole of one in parts, which are not remembered: they may be many."""
+        """Read a value in parts, which are not cached: they may be many."""
         text = await self._text(value)
         parts, found = parts_of(value, text, self.bytes_max), dict[LargeValue, str]()
         for first in range(0, len(parts), THREADS_MAX):

@@ -1,4 +1,4 @@
-r"""The ways in which programs write a secret: as it is, quoted or escaped by a shell or a language, in base64, in hex.
+r"""The ways in which programs write a secret: plain, quoted or escaped by a shell or a language, in base64, in hex.
 
 A form is a sequence of units, each with a few alternatives: in `it's` one of `'`, `\'`, `'\''`, `\x27`, `%27`, `&#39;`.
 So any mixture of escapes is found, not only the output of a few known functions. A form is matched by sets of possible
@@ -25,12 +25,12 @@ _OTHERWISE = {
     " ": ("+",),
     "\n": ("\r\n",),
 }
-"""What no rule gives: quotes in a shell and in SQL, a blank in a form, a line's end in a header."""
+"""Alternatives that no rule generates: quotes in a shell and in SQL, a blank in a form, a line's end in a header."""
 _GNU_QUOTES = (("'$'", "''"), ("'$'", ""), ("", "''"))
 _BACKSLASHES = (1, 2, 3, 4, 7)
-"""As many stand before an escape in a text that was escaped once, twice, or three times."""
+"""The number of backslashes before an escape in a text that was escaped once, twice, or three times."""
 _WRAP: Unit = (b"", b"\n", b"\r\n", b"\\n")
-"""What may stand between two groups of base64, which is wrapped at some length of a line."""
+"""What may stand between two groups of base64, which is wrapped at some line length."""
 _BEGINNING_BYTES = 2
 
 
@@ -46,7 +46,7 @@ class Form:
         self.size_max = sum(max(map(len, unit)) for unit in units)
         self.beginnings = _beginnings(units)
         self.is_in_a_line = not any(b"\n" in each for unit in units for each in unit[:2])
-        """Whether each occurrence is."""
+        """Whether every occurrence lies within one line."""
         self._units = units
         self._before = units[:rarest][::-1]
         self._after = units[rarest + 1 :]
@@ -67,7 +67,7 @@ class Form:
         return None
 
     def is_open(self, data: bytes, start: int) -> bool:
-        """Whether more bytes could make `data` from `start` on into an occurrence, or into a longer one."""
+        """Whether more bytes could make `data` from `start` on an occurrence, or a longer one."""
         places = {start}
         for unit in self._units:
             for place in places:
@@ -83,7 +83,7 @@ class Form:
 def forms_of(secret: str) -> Iterator[Form]:
     r"""The forms of a secret and of each of its lines, without the blanks around them.
 
-    A key is printed line by line, also one that was written in one line with `\n`, and a token that was written with a
+    A key is printed line by line, even if it was written in one line with `\n`, and a token that was written with a
     newline is printed without it.
     """
     whole = secret.strip()
@@ -97,7 +97,7 @@ def forms_of(secret: str) -> Iterator[Form]:
 
 
 def _forward(units: Sequence[Unit], data: bytes, *places: int) -> set[int]:
-    """Where these units may end that begin at one of the places."""
+    """Where these units may end if they begin at one of the places."""
     found = set(places)
     for unit in units:
         found = {place + len(each) for place in found for each in unit if data.startswith(each, place)}
@@ -107,7 +107,7 @@ def _forward(units: Sequence[Unit], data: bytes, *places: int) -> set[int]:
 
 
 def _backward(units: Sequence[Unit], data: bytes, place: int) -> set[int]:
-    """Where these units, the last one first, may begin that end at the place."""
+    """Where these units, the last one first, may begin if they end at the place."""
     found = {place}
     for unit in units:
         found = {end - len(each) for end in found for each in unit if data.endswith(each, 0, end)}
@@ -127,7 +127,7 @@ def _beginnings(units: Sequence[Unit]) -> set[bytes]:
 
 
 def _as_text(secret: str) -> list[Unit]:
-    """Letters and digits are never escaped. Of several blanks a shell keeps one."""
+    """The units of a secret as text. Letters and digits are never escaped. A shell reduces several blanks to one."""
     units: list[Unit] = []
     is_after_blank = False
     for run in _RUNS.findall(secret):
@@ -145,7 +145,7 @@ def _is_plain(run: str) -> bool:
 
 @cache
 def _escapes(character: str) -> Unit:
-    """All that stands for a character, the character first."""
+    """All forms of a character, the plain one first."""
     code, raw = ord(character), character.encode(errors="replace")
     wide = character.encode("utf-16-be", errors="replace")
     after_backslash = [
@@ -173,7 +173,7 @@ def _escapes(character: str) -> Unit:
 
 
 def _in_base64(secret: bytes) -> Iterator[list[Unit]]:
-    """What stands in base64 for the secret alone, after any bytes: they shift it by 0, 1 or 2 places in its group."""
+    """The base64 of the secret alone, after any bytes: they shift it by 0, 1 or 2 places in its group."""
     for shift, skipped in enumerate((0, 2, 3)):
         digits = b64encode(bytes(shift) + secret)
         whole = (shift + len(secret)) * 8 // 6
@@ -185,7 +185,7 @@ def _in_base64(secret: bytes) -> Iterator[list[Unit]]:
 
 
 def _group(digits: bytes) -> Unit:
-    """A group, also as in a URL."""
+    """A group, with its URL-safe alternative."""
     if digits.isalnum():
         return (digits,)
     in_url = digits.translate(bytes.maketrans(b"+/", b"-_"))

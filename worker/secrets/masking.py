@@ -1,9 +1,9 @@
-"""Secrets in a log are replaced by asterisks, wherever the stream is cut.
+"""Replaces secrets in a log by asterisks, wherever the stream is cut.
 
 A chunk may end in the middle of a secret. So the longest suffix that could become one is held back until the next chunk
 decides; ordinary output is not delayed. This protects against carelessness (an `echo`, a `set -x`), not against a task
-that wants to reveal its secret: it can spell it backwards. Nor are parts found that a program makes of a line, as
-`pprint` does: quotes and an indentation that may stand after each blank make the search many times slower.
+that wants to reveal its secret: it can spell it backwards. Secrets that a program splits, as `pprint` does, are not
+found either: allowing quotes and indentation after each blank makes the search many times slower.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Masking:
             self.add(secret)
 
     def add(self, secret: str) -> None:
-        """Mask this one too in what has not been shown."""
+        """Mask this secret too from now on, including what was held back."""
         for form in forms_of(secret):
             self._anchors += [(anchor, form) for anchor in form.anchors]
             (self._in_line if form.is_in_a_line else self._over_lines).add(form)
@@ -54,12 +54,12 @@ class Masking:
         return b"".join(shown)
 
     def finish(self) -> bytes:
-        """The rest that was held back: no more input comes."""
+        """The rest that was held back, at the end of the input."""
         rest, self._rest = self._rest, b""
         return self._whole(rest) if rest else rest
 
     def masked(self, text: str) -> str:
-        """A whole text, masked; the stream is not touched."""
+        """Mask a whole text; the stream is not touched."""
         return self._whole(text.encode(errors="replace")).decode(errors="replace") if self._anchors else text
 
     def _whole(self, data: bytes) -> bytes:
@@ -71,7 +71,7 @@ class Masking:
         return b"".join([*shown, data[position:]])
 
     def _occurrences(self, data: bytes) -> Iterator[tuple[int, int]]:
-        """Begin and end of each secret from left to right, the longest of those that begin at one place."""
+        """Begin and end of each secret from left to right, the longest at each place."""
         near = dict.fromkeys(form for anchor, form in self._anchors if anchor in data)
         ahead = {form: found for form in near if (found := form.find(data, 0))}
         while ahead:
@@ -85,8 +85,7 @@ class Masking:
                     ahead[form] = found
 
     def _undecided_from(self, data: bytes, start: int) -> int:
-        """The start of the longest suffix of `data` that more bytes could make into a secret; the length of `data` if
-        none."""
+        """The start of the longest suffix of `data` that more bytes could make into a secret, else its length."""
         end = len(data)
         first = end - 1 if end > start and data[-1] in self._first_bytes else end
         first = self._in_line.first_open(data, max(start, data.rfind(b"\n") + 1), first)
@@ -107,8 +106,7 @@ class _Beginnings:
         self._any = None
 
     def first_open(self, data: bytes, start: int, first: int) -> int:
-        """The first place from `start` on and before `first` that more bytes could make into a secret; `first` if
-        none."""
+        """The first place from `start` on and before `first` that more bytes could make into a secret, else `first`."""
         begin = max(start, len(data) - self._size_max + 1)
         if begin >= first or not self._forms:
             return first

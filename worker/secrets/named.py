@@ -1,6 +1,6 @@
 """What a task receives decrypted: the URL of a data source, the script of an environment, its SECRET parameters.
 
-Read and decrypted for each attempt, in a short transaction of its own, so that a changed password takes effect at once
+Each attempt reads and decrypts them in a short transaction of its own, so that a changed password takes effect at once
 and none stays in memory. The secret parts of a URL are masked in the task's log before the task receives them.
 """
 
@@ -43,9 +43,8 @@ class NamedSecrets:
     async def variables(
         self, workflow: WorkflowCode, data_sources: Collection[str], hide: Callable[[str], None]
     ) -> dict[str, str]:
-        """The URLs of data sources as other programs take them, without a driver of Python's, each under the variable
-        that has it. As `data_source`.
-        """
+        """The URLs of data sources in the form of other programs, without Python drivers, each under its variable.
+        Raises as `data_source`."""
         urls = {name: parse_data_source_url(await self.data_source(workflow, name, hide)) for name in data_sources}
         return {
             variable_of(name): url.set(drivername=url.get_backend_name()).render_as_string(hide_password=False)
@@ -55,8 +54,8 @@ class NamedSecrets:
     async def parameters(
         self, workflow: WorkflowCode, values: Mapping[str, str], used: Collection[str], hide: Callable[[str], None]
     ) -> dict[str, str]:
-        """The values with the sealed ones of `used` decrypted, for a run of that workflow; `hide` is called with them.
-        Other sealed ones are left out.
+        """Decrypt the sealed values of `used`, for a run of that workflow; `hide` is called with them. Other sealed
+        values are left out.
 
         Raises `Refused` (the key is missing, or a sealed value belongs to another name or project) or `Unavailable`.
         """
@@ -72,7 +71,7 @@ class NamedSecrets:
         return found
 
     async def check_alert_group(self, workflow: WorkflowCode, name: str) -> None:
-        """Return if a run of that workflow may send to this alert group. Raises as `data_source`."""
+        """Check that a run of that workflow may send to this alert group. Raises as `data_source`."""
         project, limits = await self._database.read(members.of_workflow, workflow)
         limits.check(project, [(Resource.ALERT_GROUP, name)])
 

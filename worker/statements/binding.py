@@ -1,15 +1,15 @@
-"""`${name}` in SQL text becomes a bound value: the database receives text and values separately.
+"""Turns `${name}` in SQL text into a bound value: the database receives text and values separately.
 
 The place of a reference decides what is bound:
 
-    WHERE id = ${id}          the value, of its parameter's type
-    WHERE id IN (${ids})      a LIST: one value for each of its items
-    WHERE day = '${day}'      the whole literal is one text value: '%${a}%' works too
-    DATE '${day}'             the same, as CAST(value AS DATE)
-    -- ${day}                 a comment stays as it is
+WHERE id = ${id}          the value, of its parameter's type
+WHERE id IN (${ids})      a LIST: one value for each of its items
+WHERE day = '${day}'      the whole literal is one text value: '%${a}%' works too
+DATE '${day}'             the same, as CAST(value AS DATE)
+-- ${day}                 a comment stays as it is
 
 Inside a quoted name, `E'...'` or `$$...$$` no value can be bound: it is refused. A name of a table or column is not a
-value; `!{name}` puts it into the text, if it consists of letters, digits and `_` only.
+value; `!{name}` inserts it into the text if it consists of letters, digits and `_` only.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _BEFORE_A_SORT_KEY = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE_MAX = 2_000
-"""So many characters before a value are searched for the clause in which it stands."""
+"""How many characters before a value are searched for its clause."""
 _SQL_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _BETWEEN_SORT_KEYS = re.compile(r"(?:\bby|,)\s*$", re.IGNORECASE)
 _AFTER_A_SORT_KEY = re.compile(
@@ -54,7 +54,7 @@ _AFTER_A_SORT_KEY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """A value that is sent to the database beside the text; `in_place_of` is its name if that of a table or column
+    """A value that is sent to the database beside the text; `in_place_of` is its name if the name of a table or column
     seems to be meant."""
 
     value: object
@@ -74,7 +74,7 @@ class Statement:
 
     @property
     def cure(self) -> str:
-        """The end of a sentence that says why a database refused it; empty unless a value stands in place of a name."""
+        """The end of a sentence that explains a refusal; empty unless a value stands in place of a name."""
         names = [part.in_place_of for part in self.parts if isinstance(part, Bind) and part.in_place_of]
         if not names:
             return ""
@@ -90,8 +90,8 @@ class Statement:
 
 
 def reference(name: str) -> str:
-    """The mark for a known `${name}` until the statement is parsed: no text of a definition looks like it, and to SQL
-    it is one word, whatever quotes and brackets the name has."""
+    """The mark for a known `${name}` until the statement is parsed: no text of a definition looks like it, and SQL
+    reads it as one word, whatever quotes and brackets the name has."""
     return f"{_MARK}{_NO_WORD.sub(lambda found: ''.join(map('%{:02X}'.format, found[0].encode())), name)}{_MARK}"
 
 
@@ -108,7 +108,7 @@ class Binder:
     """Builds statements from the texts of one task.
 
     Args:
-        grammar: of the database that they are for.
+        grammar: of the target database.
         values: the value of each name.
         types: of those that are not VARCHAR.
         date_time: the database's name of the time stamp type in a CAST.
@@ -128,7 +128,7 @@ class Binder:
         self._room = Room("its SQL statements")
 
     def statements(self, given: str | Sequence[str]) -> list[Statement]:
-        """The statements of a text, split at its semicolons; those of a list each as it is. Empty ones are left out.
+        """Split a text into statements at its semicolons; the items of a list stay whole. Empty ones are left out.
 
         Raises:
             Refused: a reference where no value can be bound, or a value that does not fit its type.
@@ -174,7 +174,7 @@ class Binder:
         yield text
 
     def _parts(self, piece: Piece, before: str, after: str) -> Iterator[str | Bind | _Instead]:
-        """The text and values that a piece with references becomes, `before` and `after` being the text around it."""
+        """The text and values of a piece with references; `before` and `after` are the text around it."""
         if piece.kind is Kind.CODE:
             split = _REFERENCE.split(piece.text)
             so_far = before
@@ -237,14 +237,14 @@ class Binder:
 
 @dataclass(frozen=True, slots=True)
 class _Instead:
-    """A replacement for the text in front."""
+    """Replaces the text before it."""
 
     text: str
 
 
 def _check_no_sort_key(name: str, before: str, after: str) -> None:
-    """Raises `Refused` for a value that is a whole key of ORDER BY, GROUP BY or PARTITION BY: the same for each row, it
-    would sort or group by nothing."""
+    """Raises `Refused` if a value is a whole key of ORDER BY, GROUP BY or PARTITION BY: it is the same for each row, so
+    it would sort or group by nothing."""
     before = _SQL_COMMENT.sub(" ", before)
     key = _BEFORE_A_SORT_KEY.search(before)
     if key is not None and _BETWEEN_SORT_KEYS.search(before) and _AFTER_A_SORT_KEY.match(after):

@@ -37,7 +37,7 @@ class Result:
 
     @property
     def is_table(self) -> bool:
-        """Whether it returns rows at all, even if there are none."""
+        """Whether it returns rows at all, even none."""
         return bool(self.columns)
 
 
@@ -72,7 +72,7 @@ class Driver:
             raise Refused("an option in the data source's URL has a value that its driver does not take") from None
 
     def without_transaction(self, connection: Connection) -> Connection:
-        """The same connection, each of its statements committed by itself."""
+        """The connection in autocommit mode."""
         return connection.execution_options(isolation_level="AUTOCOMMIT")
 
     def interrupt(self, raw: Any) -> None:

@@ -24,7 +24,7 @@ def driver_for(url: URL, files: Files = ANYWHERE) -> Driver:
 
 
 def load_drivers() -> None:
-    """Load all installed drivers, so that a fork of this process need not."""
+    """Load all installed drivers, so that forks of this process need not."""
     for name in ("postgresql+psycopg", "mysql+pymysql", "sqlite", "duckdb"):
         with suppress(ImportError, ArgumentError):
             make_url(f"{name}://").get_dialect().import_dbapi()
@@ -47,8 +47,7 @@ class PostgresDriver(Driver):
         raw.cancel_safe(timeout=CANCEL_TIMEOUT_S)
 
     def run(self, raw: Any, statement: Statement, limit: int) -> Result:
-        """As all do; a query's rows are fetched one by one, otherwise libpq would load all of them into memory
-        first."""
+        """Run a statement and fetch rows one by one; libpq would load all of them into memory first."""
         if statement.first_word not in ("SELECT", "VALUES", "TABLE", "WITH"):
             return super().run(raw, statement, limit)
         import psycopg
@@ -73,8 +72,7 @@ class PostgresDriver(Driver):
 
     @staticmethod
     def _columns(raw: Any, statement: Statement) -> tuple[str, ...]:
-        """The columns of a query without rows, which `stream` does not return: the server describes it without running
-        it."""
+        """The columns of a query without rows, which `stream` does not return: the server describes the query."""
         text, _ = rendered(statement, "numeric_dollar")
         raw.pgconn.prepare(b"", text.encode(raw.info.encoding))
         described = raw.pgconn.describe_prepared(b"")
@@ -100,7 +98,7 @@ class MysqlDriver(Driver):
             engine.dispose()
 
     def run(self, raw: Any, statement: Statement, limit: int) -> Result:
-        """As all do, row by row; values go into variables of the session, the text refers to them in order."""
+        """Run a statement row by row; values go into variables of the session, which the text refers to in order."""
         from pymysql.cursors import SSCursor
 
         values = [part.value for part in statement.parts if isinstance(part, Bind)]
@@ -132,11 +130,10 @@ class _InProcessDriver(Driver):
     """A database inside the process of the task."""
 
     def without_transaction(self, connection: Connection) -> Connection:
-        """It is so from the beginning."""
         return connection
 
     def interrupt(self, raw: Any) -> None:
-        """It ends the statement with an error."""
+        """Interrupt the statement, which ends with an error."""
         raw.interrupt()
 
 
@@ -147,7 +144,7 @@ class SqliteDriver(_InProcessDriver):
     connect_args = {"timeout": 30}  # noqa: RUF012
 
     def engine(self) -> Engine:
-        """Without the driver's own transactions: those exclude statements such as CREATE TABLE."""
+        """Create the engine without the driver's own transactions, which exclude statements such as CREATE TABLE."""
         engine = super().engine()
 
         @event.listens_for(engine, "connect")
@@ -163,7 +160,7 @@ class SqliteDriver(_InProcessDriver):
         return engine
 
     def run(self, raw: Any, statement: Statement, limit: int) -> Result:
-        """As all do; dates and times as SQLite's own functions write them."""
+        """Run a statement; dates and times are written as SQLite's own functions write them."""
         parts = (Bind(_sqlite(part.value)) if isinstance(part, Bind) else part for part in statement.parts)
         return super().run(raw, Statement(tuple(parts)), limit)
 
@@ -176,8 +173,7 @@ class DuckdbDriver(_InProcessDriver):
 
     @property
     def connect_args(self) -> Mapping[str, Any]:  # type: ignore[override]
-        """Unless all files are allowed, it opens none but its own, loads no extension, and no statement can change
-        that."""
+        """Unless all files are allowed, it opens only its own, loads no extension, and no statement can change that."""
         # Otherwise a name in a statement could refer to one of our variables.
         config: dict[str, Any] = {"python_enable_replacements": False}
         if not self.files.are_anywhere:
@@ -185,7 +181,7 @@ class DuckdbDriver(_InProcessDriver):
         return {"config": config}
 
     def run(self, raw: Any, statement: Statement, limit: int) -> Result:
-        """As all do. A statement that changes rows returns their number as a table, and so does CREATE TABLE."""
+        """Run a statement. One that changes rows returns their number as a table, and so does CREATE TABLE."""
         found = super().run(raw, statement, limit)
         if found.columns != ("Count",) or statement.first_word in ("SELECT", "FROM", "VALUES", "TABLE", "WITH"):
             return found

@@ -1,4 +1,4 @@
-"""Which local files a statement may access, where the database is a library in the task's own process.
+"""Which local files a statement may access if the database is a library in the task's own process.
 
 SQLite and DuckDB read and write any file that their process can, by ATTACH, COPY, `read_text('...')` and extensions. So
 unless the worker's setting `local_files` says otherwise, they may access only the data source's own file and the task's
@@ -39,7 +39,8 @@ class Files:
         return sqlite3.SQLITE_OK
 
     def _may_attach(self, name: str | None) -> bool:
-        """`name` is None where it is not a literal: it could become anything. `file:` is a URI with options."""
+        """Whether a file may be attached. `name` is None where it is not a literal: it could become anything. `file:`
+        is a URI with options."""
         if name in _IN_MEMORY:
             return True
         if name is None or name.startswith("file:") or self.make_folder is None:

@@ -13,7 +13,7 @@ from enum import Enum, auto
 
 
 class Kind(Enum):
-    """What a piece of SQL text is."""
+    """The kind of a piece of SQL text."""
 
     CODE = auto()
     TEXT = auto()
@@ -37,7 +37,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Grammar:
-    """What differs between databases.
+    """The differences between databases.
 
     `text_quotes` begin literals and `name_quotes` identifiers. `backslash`: it escapes in every literal; else only in
     those that begin with E, if `escape_strings`. `spaced_dashes`: a comment needs a blank after `--`.
@@ -70,7 +70,7 @@ class Grammar:
             yield Piece(Kind.CODE, text[begun:])
 
     def _special_at(self, text: str, at: int) -> tuple[Kind, int] | None:
-        """What begins at a place if it is not code, and where it ends."""
+        """The kind and end of what begins at a place, unless it is code."""
         sign = text[at]
         if sign == ";":
             return Kind.END, at + 1

@@ -38,8 +38,8 @@ class Session:
         """Run one statement, and retain at most `limit` rows of its result.
 
         Raises:
-            Refused: the database refused it, in its own words, on one line and without the password. The whole
-                line: it is cut once the task's secrets are masked (`worker/attempts/child.py`).
+            Refused: the database refused it, in its own words, on one line and without the password. The line is not
+                cut here but after masking (`worker/attempts/child.py`).
         """
         self._check()
         try:
@@ -100,7 +100,7 @@ class Session:
             yield connection
 
     def _interrupt(self) -> None:
-        """Runs in another thread than the statements."""
+        """Interrupt the running statement, from another thread."""
         self._stopped.set()
         raw = self._raw
         if raw is not None:
@@ -122,9 +122,9 @@ async def in_session(
         name: of the data source, for messages.
         url: with its password.
         work: receives the session, in the session's thread.
-        transaction: one for all of it, committed at the end; else each statement is committed by itself.
-        may_go_on: raises when nothing more may be done; called before each statement and before the commit.
-        files: which local files statements may access, where the database runs in this process.
+        transaction: one for everything, committed at the end; else each statement is committed by itself.
+        may_go_on: raises when no further effect is allowed; called before each statement and before the commit.
+        files: the local files that statements may access, if the database runs in this process.
 
     Raises:
         Refused: a wrong URL, a driver that is not installed, or what `work` raises.

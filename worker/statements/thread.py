@@ -27,7 +27,7 @@ _NAME = "shoal-statement"
 
 
 def threads_at_work() -> int:
-    """How many such threads this process has, those included that were left behind and still hang."""
+    """How many such threads this process has, including abandoned ones that still hang."""
     return sum(thread.name == _NAME for thread in threading.enumerate())
 
 
@@ -36,7 +36,7 @@ async def run_in_thread(work: Callable[[], T], interrupt: Callable[[], None], pa
 
     Args:
         work: blocks; learns of a cancellation only through the effect of `interrupt`.
-        interrupt: makes `work` end soon. Called from another thread, again and again until it has; may block or raise.
+        interrupt: makes `work` end soon. Called from another thread, repeatedly until `work` ends; may block or raise.
         patience_s: how long to wait for that after a cancellation, before the thread is abandoned.
     """
     loop = asyncio.get_running_loop()
@@ -81,12 +81,12 @@ async def run_in_thread(work: Callable[[], T], interrupt: Callable[[], None], pa
 
 
 async def run_on_own_loop(make: Callable[[], Coroutine[Any, Any, T]], patience_s: float) -> T:
-    """The same for a coroutine, on an event loop of that thread. What blocks, such as a name server that does not
-    answer, holds up nothing else. A cancellation cancels it once.
+    """Run a coroutine on an event loop of its own thread, so that blocking calls, such as to a name server that does
+    not answer, hold up nothing else. A cancellation cancels it once.
 
     Args:
         make: called in the thread.
-        patience_s: as of `run_in_thread`.
+        patience_s: as in `run_in_thread`.
     """
     running: list[asyncio.Task[T]] = []
 
@@ -109,14 +109,13 @@ async def run_on_own_loop(make: Callable[[], Coroutine[Any, Any, T]], patience_s
 
 
 def cancel_once(task: asyncio.Task[Any]) -> None:
-    """Cancel it, unless that was done before: a second cancellation would interrupt its cleanup."""
+    """Cancel a task once: a second cancellation would interrupt its cleanup."""
     if not task.cancelling():
         task.cancel()
 
 
 class _SameThread(ThreadPoolExecutor):
-    """Runs at once, in the thread of its loop, what would be given to others: the interpreter waits for those at its
-    end."""
+    """Runs work at once in its loop's thread: the interpreter would wait for other threads at its end."""
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         done: Future[T] = Future()

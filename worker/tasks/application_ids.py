@@ -1,6 +1,6 @@
 """Finds texts in the output of a command while it is logged: ids of applications, and why it failed.
 
-Bounded: it retains the tail of one line, at most `FOUND_MAX` ids and one error line, however much is printed.
+Bounded: it retains the end of one line, at most `FOUND_MAX` ids and one error line, whatever is printed.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ _ERROR = re.compile(
 
 
 class OutputScan:
-    """A `TaskLog` that passes everything on and records what `pattern` finds, each text once, in order of
-    appearance."""
+    """A `TaskLog` that passes everything on and records what `pattern` finds, each text once, in order."""
 
     def __init__(self, log: TaskLog, pattern: re.Pattern[str]) -> None:
         """`pattern` is searched in each line; its first group is recorded."""
@@ -46,15 +45,15 @@ class OutputScan:
         return self._log.last_line()
 
     def finish(self) -> None:
-        """Scan a last line without an end. Not before the output has ended: half an id may be another's."""
+        """Scan a last line without an end. Call it only after the output has ended: half an id may be another's."""
         self._scan(self._line)
         self._line = b""
 
     def reason(self, code: int) -> str:
         """Why the command failed: its exit code and its last error, or else its last line.
 
-        Java programs and Spark print much after the error that ended them. The error is whole, and its secrets are
-        masked with the reason: a part of one could not be.
+        Java programs and Spark print much after the error that ended them. The error is returned whole, so that its
+        secrets can be masked together with the reason.
         """
         self.finish()
         last = self._error or self._log.last_line()

@@ -1,7 +1,7 @@
 """Parameters in a SHELL script: each `${name}` becomes a reference to a variable of the environment, never its text.
 
-The form of the reference depends on its place (`model/scripts/shell_script.py`); what its value may be, on what the
-script does (`model/parameters/foreign_values.py`).
+Its place decides the form of the reference (`model/scripts/shell_script.py`); what the script does decides which values
+are allowed (`model/parameters/foreign_values.py`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def bash_script(
 
     Args:
         marked: the definer's text with the marks of `worker/tasks/inserted.py` in place of values.
-        values: all that the task sees; each becomes a variable, even if the script does not name it.
+        values: everything that the task sees; each becomes a variable, even if the script does not name it.
         types: of the parameters that declare one; VARCHAR for those whose value the author wrote.
 
     Raises:
@@ -83,7 +83,7 @@ def _runs_in_arithmetic(value: str) -> bool:
 
 
 def _holder(name: str, value: str, values: Mapping[str, str], variables: dict[str, str]) -> str:
-    """The variable for a reference: two names such as `a.b` and `a_b` do not share one."""
+    """The variable for a reference; two names such as `a.b` and `a_b` do not share one."""
     size = len(value.encode())
     if size > VARIABLE_BYTES_MAX:
         raise Refused(

@@ -23,15 +23,15 @@ _MAGIC = re.compile(r"[*?\[]")
 
 
 def found_in(url: URL, key: str, pattern: str | None, name: str) -> str | None:
-    """The key of an object that is there; the first one that the storage lists, if a pattern is given. It blocks.
+    """The key of an existing object; the first one that the storage lists, if a pattern is given. It blocks.
 
     Args:
         url: of the data source.
         key: of the object, if `pattern` is None.
-        pattern: as of a path: no `*` reaches beyond a slash.
+        pattern: as for a path: no `*` reaches beyond a slash.
         name: of the data source.
     Raises:
-        Refused: the key of the data source may not look, there is no such bucket, or obstore is not installed.
+        Refused: the data source's key has no permission, the bucket does not exist, or obstore is not installed.
         Unavailable: the storage does not answer.
     """
     with _errors(name, url.database or ""):
@@ -52,7 +52,7 @@ def found_in(url: URL, key: str, pattern: str | None, name: str) -> str | None:
 
 
 def ask_for_one(url: URL, name: str) -> None:
-    """List what the bucket has first, to see whether it may be. Blocks and raises as `found_in`."""
+    """List the first object of the bucket, to test the permission. Blocks and raises as `found_in`."""
     with _errors(name, url.database or ""):
         import obstore
 
@@ -78,7 +78,7 @@ def _matches(key: str, pattern: str) -> bool:
 
 @contextmanager
 def _errors(name: str, bucket: str) -> Iterator[None]:
-    """Texts of obstore contain what the storage answered, such as the id of a key: only codes leave here."""
+    """Reduce errors to their codes: texts of obstore contain what the storage answered, such as the id of a key."""
     where = f"data source {name}"
     try:
         from obstore import exceptions

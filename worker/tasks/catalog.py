@@ -22,7 +22,7 @@ GROUP = "shoal.tasks"
 
 
 class TaskCatalog:
-    """Finds task types once, loads each at its first use, and makes tasks of them."""
+    """Finds task types once, loads each at its first use, and creates tasks of them."""
 
     def __init__(self) -> None:
         self._loaded: dict[str, type[Task]] = {}
@@ -44,12 +44,12 @@ class TaskCatalog:
             type_name: as in the task definition, such as SHELL.
             params_json: its parameters, as JSON text.
             values: the value of each `${name}` in a text of the parameters.
-            in_time: replaces the time expressions `$[...]` of a text; called before the values are put in, so that what
-                looks like one in a value is not replaced.
+            in_time: replaces the time expressions `$[...]` of a text; called before the values are inserted, so that
+                values are not parsed.
 
         Raises:
-            Refused: an unknown type, a plug-in that cannot be loaded, wrong parameters, of which the text names the
-                field, or values that are too large where they are put in.
+            Refused: an unknown type, a plug-in that cannot be loaded, wrong parameters (the text names the field), or
+                values that are too large to insert.
         """
         task_type = self._loaded.get(type_name) or self._load(type_name)
         try:
@@ -69,7 +69,7 @@ class TaskCatalog:
         return task_type.of(params)
 
     def params_schema(self, type_name: str) -> dict[str, Any]:
-        """The JSON Schema of a type's parameters. Raises `Refused` for one that is unknown or cannot be loaded."""
+        """The JSON Schema of a type's parameters. Raises `Refused` if the type is unknown or cannot be loaded."""
         return (self._loaded.get(type_name) or self._load(type_name)).Params.model_json_schema()
 
     @cached_property

@@ -1,6 +1,6 @@
-"""What the environment that a task asks for exports: its script is sourced by bash before the task's own program.
+"""The variables that a task's environment exports: bash sources its script before the task's own program.
 
-It lies in a file of its own, which is deleted before that program starts. What the script prints is dropped: it may
+The script lies in a file of its own, which is deleted before that program starts. What it prints is dropped: it may
 contain secrets (a `set -x`, an error message of bash that shows the line of a password).
 """
 
@@ -15,7 +15,7 @@ from worker.tasks.plugin import TaskContext, TaskResult
 
 EXPORTS_FILE = "environment.sh"
 VARIABLES_BYTES_MAX = 4_194_304
-"""Of all variables together; Linux allows a process no more."""
+"""For all variables together; Linux allows a process no more."""
 
 _SOURCE_FIRST = """
 source "$0" > /dev/null 2>&1 < /dev/null || exit
@@ -51,7 +51,7 @@ def _failed(exit_code: int | None) -> str:
 
 
 async def exported(context: TaskContext) -> Mapping[str, str]:
-    """The task's environment with all that the one it asks for exports: for types that look at it before they start.
+    """The task's environment with the exports of the one it names, for types that need them before they start.
 
     Raises:
         Refused: the script fails, or exports too much.
@@ -68,8 +68,6 @@ async def exported(context: TaskContext) -> Mapping[str, str]:
 
 
 class _Printed:
-    """The `TaskLog` of a process that prints its variables."""
-
     def __init__(self) -> None:
         self._data = b""
 

@@ -13,7 +13,7 @@ class FakeTask(Task):
     """One attempt of a FAKE task."""
 
     class Params(TaskParams):
-        """How to behave.
+        """The behaviour.
 
         It sleeps `sleep_s` seconds, then logs the line `write`. It fails if `fail`, and in its first `fail_attempts`
         attempts; else it returns `outputs`, or is SKIPPED if `skip`.

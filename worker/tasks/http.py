@@ -43,7 +43,7 @@ _SENDS = ("send_request_headers.started", "send_request_body.started")
 _LOADED_LATE = ("anyio._backends._asyncio", "encodings.idna")
 _OWN_OUTPUTS = ("status", "body")
 _OF_HOST_NAMES = frozenset({"idna", "punycode"})
-"""Encodings that a server may name and no text is in; a megabyte takes minutes of processor."""
+"""Python codecs that a server may name although they encode no texts; a megabyte takes minutes of processor time."""
 
 
 class HttpTask(Task):
@@ -109,8 +109,7 @@ class HttpTask(Task):
 
     @classmethod
     def prepare(cls) -> None:
-        """Read the usual certificates, and load what httpx would load at the first request: each takes longer than most
-        requests."""
+        """Load the usual certificates and httpx's lazy modules: each takes longer than most requests."""
         httpx.AsyncClient(verify=_tls(True, None), trust_env=False)
         for name in _LOADED_LATE:
             import_module(name)
@@ -274,7 +273,7 @@ async def _read(response: httpx.Response, bytes_max: int) -> bytes:
 
 
 def _text_of(body: bytes, encoding: str | None) -> str:
-    """The body in the encoding that its server names, or in UTF-8 if it names none, or what is none for texts."""
+    """The body in the encoding that its server names; in UTF-8 if it names none, or one that is none for texts."""
     with suppress(LookupError, UnicodeError):
         if encoding is not None and codecs.lookup(encoding).name not in _OF_HOST_NAMES:
             return body.decode(encoding, errors="replace")

@@ -74,8 +74,7 @@ def shown_url(text: str) -> str:
 
 
 def request_headers(given: Mapping[str, str]) -> dict[str, str]:
-    """The headers of marked texts. Raises `Refused`, without showing it, for a name or value that could end its
-    line."""
+    """The headers of marked texts. Raises `Refused`, without its text, for a name or value that could end its line."""
     for name in given:
         if not _TOKEN.fullmatch(name):
             raise Refused(f"headers: {name!a} is not the name of a header")
@@ -99,7 +98,7 @@ def basic_authorization(user: str, password: str) -> str:
 def request_body(
     body: Any, content_type: str | None, types: Mapping[str, ParameterType] = MappingProxyType({})
 ) -> tuple[bytes | None, str | None]:
-    """The bytes of a marked body, and its content type: the one given, or the one that follows from the body.
+    """The bytes of a marked body, and its content type: the given one, or the one that follows from the body.
 
     `types` are those of the parameters.
 
@@ -212,7 +211,7 @@ class _Url:
 
 
 def _json_of(body: Any, types: Mapping[str, ParameterType]) -> str:
-    """A structure as JSON. A text of it that is one value of type JSON becomes that, as it was written."""
+    """A structure as JSON. A text in it that is a single value of type JSON is inserted as written."""
     kept: list[str] = []
 
     def filled_in(given: str) -> str:

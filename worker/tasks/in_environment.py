@@ -1,8 +1,8 @@
-"""Runs a script in a virtual environment with the requirements of its task, and makes that first if it is not there.
+"""Runs a script in a virtual environment with the requirements of its task, which it creates first if needed.
 
 The task's own interpreter runs this text, as the task's user, with Python's library alone: `uv, folder, kept,
 requirements, script` are its arguments. The process then becomes the script's. It holds a lock as long as the script
-runs, so that nobody removes the environment below it.
+runs, so that nobody removes the environment meanwhile.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def _locked(place: Path, how: int) -> int:
-    """The lock of an environment. Its file is removed with the environment: a later one has another file."""
+    """Lock an environment. The lock file is removed with the environment: a later one has another file."""
     path = place.with_suffix(".lock")
     while True:
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -66,7 +66,7 @@ def _make(uv: str, place: Path, requirements: list[str]) -> None:
 
 
 def _make_room(folder: Path, kept: int) -> None:
-    """Remove the environments that were used least recently, but for those in use."""
+    """Remove the least recently used environments, except those in use."""
     locks = sorted(folder.glob("*.lock"), key=lambda each: -each.stat().st_mtime_ns)
     for path in locks[kept:]:
         try:

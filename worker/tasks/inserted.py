@@ -4,7 +4,7 @@ r"""Marks where in a text a parameter's value was inserted, for task types that 
 line break, as an argument it may not become an option. Such a type marks its values first (`insert` is `mark`), and its
 `run` finds out with `pieces` or `put_in` which part of a text the definer wrote and which came from a parameter.
 
-A value cannot end its own mark or begin another: marks are made of NUL, which no parameter's value contains.
+A value cannot end its own mark or begin another: marks contain NUL, which no parameter's value may.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def mark(name: str, value: str) -> str:
 
 
 def pieces(text: str) -> list[Piece]:
-    """The parts of a marked text in their order; only the part of an empty value is empty."""
+    """The parts of a marked text in order; only the part of an empty value is empty."""
     found: list[Piece] = []
     end = 0
     for match in _MARK.finditer(text):
@@ -62,7 +62,7 @@ def plain(text: str) -> str:
 
 
 def plain_all(given: Any) -> Any:
-    """The same JSON value, each parameter's value unchanged inside its text."""
+    """Unmark each text of a JSON value."""
     return with_texts(given, plain)
 
 
@@ -95,7 +95,7 @@ def _argument(text: str, field: str) -> str:
 
 
 def only_plain(text: str, field: str) -> str:
-    """The text if its values are letters, digits and `_ . , : / @ % + = -`: where any other could become code.
+    """The text if its values are letters, digits and `_ . , : / @ % + = -`: others could become code here.
 
     Raises:
         Refused: a value has other characters.

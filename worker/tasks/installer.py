@@ -1,4 +1,4 @@
-"""How a worker installs the requirements of PYTHON tasks: in virtual environments that later tasks use again."""
+"""Installs the requirements of PYTHON tasks in virtual environments that later tasks use again."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from worker.tasks.exports import write_file
 
 @dataclass(frozen=True)
 class UvInstaller:
-    """Installs by `uv`, and keeps so many environments in the folder of the task's user."""
+    """Installs by `uv`, and keeps a limited number of environments in the folder of the task's user."""
 
     uv: Path
     kept: int
     make_folder: Callable[[], Path]
 
     def command(self, interpreter: str, requirements: Sequence[str], work_folder: Path) -> list[str]:
-        """The command to which the path of a script is appended, with `interpreter` as the Python of its environment.
+        """The command to which the path of a script is appended; `interpreter` is the Python of its environment.
 
         Raises `OSError`.
         """

@@ -1,7 +1,7 @@
-"""K8S: one container as a Kubernetes Job: made once, followed to its end, its output copied, deleted on a kill.
+"""K8S: one container as a Kubernetes Job: created once, followed to its end, its output copied, deleted on a kill.
 
-The Job has the name of the attempt and a mark that this attempt alone knows. So a create whose answer was lost finds
-its own Job, and an existing Job of another origin is neither followed nor deleted.
+The Job has the name of the attempt and a mark that only this attempt knows. So a create whose answer was lost finds its
+own Job, and an existing Job of another origin is neither followed nor deleted.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class KubernetesTask(Task):
     insert = staticmethod(mark)  # what is safe differs between an argument, a variable and a name
 
     async def run(self, context: TaskContext) -> TaskResult:
-        """Make the Job and follow it to its end; if anything else happens, delete it."""
+        """Create the Job and follow it to its end; in any other case delete it."""
         params = self.params
         own = secrets.token_hex(16)
         job = job_of(params, context, own)
@@ -122,9 +122,9 @@ class KubernetesTask(Task):
 
 
 class _Wait:
-    """Says in the log why a container has not started: the state of its pod, and the warnings among its events.
+    """Logs why a container has not started: the state of its pod, and the warnings among its events.
 
-    While there is no pod those of the Job, such as FailedCreate for a quota.
+    Without a pod, those of the Job, such as FailedCreate for a quota.
     """
 
     def __init__(self, cluster: Cluster, context: TaskContext) -> None:
@@ -169,7 +169,7 @@ class _Copy:
         self._context = context
         self._pod = pod
         self._copied = 0
-        """Bytes. Kubernetes always sends the log from its beginning."""
+        """In bytes. Kubernetes always sends the log from its beginning."""
 
     async def follow(self) -> None:
         """Return when the container has ended. A stream that was cut is opened again."""

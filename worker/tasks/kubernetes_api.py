@@ -65,7 +65,7 @@ class Cluster:
         self._may_go_on = may_go_on
 
     async def create(self, job: Json) -> Json:
-        """Create it, or find that an earlier try of ours succeeded though its answer was lost.
+        """Create the Job, or find that an earlier try of ours succeeded though its answer was lost.
 
         Raises:
             Taken: there is a Job of that name that is not this attempt's.
@@ -104,7 +104,7 @@ class Cluster:
         return items[0] if items else None
 
     async def events(self, name: str) -> list[Json]:
-        """The events of a Job or a pod. Raises `Refused`, for one who may not list them, or `Unavailable`."""
+        """The events of a Job or a pod. Raises `Refused` if they may not be listed, or `Unavailable`."""
         ask = self._core.list_namespaced_event_without_preload_content
         selector = f"involvedObject.name={name}"
         found = await self._ask(
@@ -114,7 +114,7 @@ class Cluster:
         return items
 
     async def delete(self, name: str, mark: str) -> bool:
-        """Delete the Job and its pod, if it is this attempt's; false if there is none.
+        """Delete this attempt's Job and its pod; false if it has none.
 
         Raises:
             Refused: the cluster does not allow it.
@@ -276,5 +276,5 @@ def _said(status: int, answer: Json) -> str:
 
 
 def one_line(text: str) -> str:
-    """One line. It is cut when its secrets have been masked, and until then its blanks stay: they may be a secret's."""
+    """Join a text into one line. It is cut after masking, so its blanks stay: they may be a secret's."""
     return " ".join(line for line in text.splitlines() if line.strip()).strip()

@@ -137,7 +137,7 @@ def warnings_of(events: Iterable[Json]) -> list[str]:
 
 
 def is_success(job: Json) -> bool | None:
-    """How the Job ended, or None while it runs. From its conditions: its counts change before it has ended."""
+    """How the Job ended; None while it runs. Read from its conditions: its counts change before it has ended."""
     for condition in job.get("status", {}).get("conditions") or []:
         if condition.get("status") == "True" and condition.get("type") in ("Complete", "Failed"):
             return bool(condition["type"] == "Complete")
@@ -151,8 +151,7 @@ def exit_code(pod: Json | None) -> int | None:
 
 
 def why_failed(job: Json, pod: Json | None, last_line: str) -> str:
-    """One sentence: the container's end first, since the Job's own reason is mostly that its retry limit was
-    reached."""
+    """A sentence about the container's end first: the Job's own reason is mostly that its retry limit was reached."""
     terminated = _state(pod).get("terminated") if pod is not None else None
     if terminated:
         reason = terminated.get("reason") or "Error"
@@ -204,8 +203,7 @@ def _check_runs(argv: list[str], codes: set[int], types: Mapping[str, ParameterT
 
 
 def _expanded_never(text: str) -> str:
-    """The text with each `$` of a value doubled: Kubernetes would replace `$(NAME)` by a variable, even a secret
-    one."""
+    """Double each `$` of a value: Kubernetes would replace `$(NAME)` by a variable, even a secret one."""
     return "".join(
         each.text if each.name is None else mark(each.name, each.text.replace("$", "$$")) for each in pieces(text)
     )

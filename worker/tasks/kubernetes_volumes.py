@@ -12,8 +12,8 @@ from worker.tasks.kubernetes_api import Json
 
 
 class Volume(BaseModel):
-    """One source of files: a claim, a config map, a secret, or an empty folder of this size. `sub_path` is a part of
-    it."""
+    """One source of files: a claim, config map or secret, or an empty folder of this size. `sub_path` selects a
+    part."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -68,7 +68,7 @@ class Toleration(BaseModel):
 
 MountPath = str
 Volumes = dict[MountPath, Volume]
-"""Where in the container -> what."""
+"""Path in the container -> source."""
 
 
 def mounted(volumes: Mapping[MountPath, Volume]) -> tuple[list[Json], list[Json]]:

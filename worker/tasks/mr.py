@@ -21,8 +21,7 @@ from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
 from worker.tasks.remote_end import end_on_yarn, find_command
 
 SUBMITTED = re.compile(r"Submitted application (application_[0-9]{10,}_[0-9]{4,})")
-"""What the YARN client logs. Nothing else counts: an id that a program prints may be anyone's, and it would be
-killed."""
+"""A line of the YARN client. Ids printed by programs do not count: they may be anyone's, and would be killed."""
 
 
 class MapReduceTask(Task):

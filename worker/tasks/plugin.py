@@ -76,16 +76,16 @@ class Installer(Protocol):
 
 @dataclass
 class TaskContext:
-    """What a task receives beside its parameters.
+    """What a task receives besides its parameters.
 
-    `attempt` counts from 1. `values` has the value of each `${name}`; they are already put into the parameters.
-    `types` has the types of those that are not VARCHAR. `data_source` returns the URL of a named data source, with
-    its password. `exports` returns the bash script of the environment that the task asks for; None if it asks for none.
-    `may_go_on` must be called before each effect of a task below a keeper: it raises `Fenced` once others may run the
-    task. `local_files` is the worker's setting of that name. `masked` gives a text without the secrets of the task; it
-    comes before a text is cut, since nobody would find half of one. `skip_exit_codes` are those of `failed`.
-    `local_time` returns the schedule time of its run in the run's zone; None below a keeper. `value_bytes_max` is how
-    large a value may be that it gives. `installer` installs requirements, if the worker does that.
+    `attempt` counts from 1. `values` has the value of each `${name}`; they are already inserted into the parameters.
+    `types` has the types of those that are not VARCHAR. `data_source` returns the URL of a named data source, with its
+    password. `exports` returns the bash script of the task's environment; None without one. `may_go_on` must be called
+    before each effect of a task below a keeper: it raises `Fenced` once others may run the task. `local_files` is the
+    worker's setting of that name. `masked` removes the secrets of the task from a text; call it before you cut a text,
+    since half a secret would not be found. `skip_exit_codes` are those of `failed`. `local_time` returns the schedule
+    time of its run in the run's zone; None below a keeper. `value_bytes_max` limits the size of an output. `installer`
+    installs requirements, if the worker does that.
     """
 
     workflow_instance_id: WorkflowInstanceId
@@ -109,8 +109,8 @@ class TaskContext:
     installer: Installer | None = None
 
     def failed(self, reason: str, exit_code: int | None) -> TaskResult:
-        """The result of a program that did not end with 0: SKIPPED if the task's definition has its exit code among
-        its `skip_exit_codes`, else a FAILURE."""
+        """The result of a program that did not end with 0: SKIPPED if its exit code is among the task's
+        `skip_exit_codes`, else a FAILURE."""
         if exit_code in self.skip_exit_codes:
             return TaskResult.skipped(reason, exit_code)
         return TaskResult.failure(reason, exit_code)
@@ -127,12 +127,12 @@ class TaskContext:
 
 
 SENT_CHARACTERS_MAX = 1_000
-"""The maximum length of a text in an alert. It is cut once its secrets are masked: half of one would stay."""
+"""The longest text in an alert. Texts are cut only after masking, since half a secret would not be found."""
 
 
 @dataclass(frozen=True)
 class ResultAlert:
-    """A table that is sent to an alert group when the attempt has succeeded; `total` rows, of which some are here."""
+    """A table that is sent to an alert group when the attempt has succeeded; `rows` has some of its `total` rows."""
 
     group: str
     title: str
@@ -141,7 +141,7 @@ class ResultAlert:
     total: int
 
     def changed(self, change: Callable[[str], str]) -> ResultAlert:
-        """The same with each of its texts changed, such as masked, and then cut to its maximum length."""
+        """Change each of its texts, for example mask it, and then cut it to its maximum length."""
 
         def cut(text: str) -> str:
             return change(text)[:SENT_CHARACTERS_MAX]
@@ -153,9 +153,8 @@ class ResultAlert:
 
 @dataclass(frozen=True)
 class TaskResult:
-    """How an attempt ended: SUCCESS, FAILURE or SKIPPED, with a reason in one sentence for the last two, and values for
-    later tasks for the first. One of a type that waits (`Task.again`) may also be DELAY_EXECUTION: it looked in vain.
-    """
+    """How an attempt ended: SUCCESS with values for later tasks, or FAILURE or SKIPPED with a reason in one sentence. A
+    type that waits (`Task.again`) may also return DELAY_EXECUTION: it found nothing."""
 
     state: TaskState
     reason: str = ""
@@ -166,22 +165,20 @@ class TaskResult:
 
     @classmethod
     def success(cls, outputs: Mapping[str, str] | None = None, exit_code: int | None = None) -> TaskResult:
-        """The attempt succeeded."""
         return cls(TaskState.SUCCESS, "", exit_code, outputs or {})
 
     @classmethod
     def failure(cls, reason: str, exit_code: int | None = None) -> TaskResult:
-        """The attempt failed, because of `reason`."""
         return cls(TaskState.FAILURE, reason, exit_code)
 
     @classmethod
     def skipped(cls, reason: str = "", exit_code: int | None = None) -> TaskResult:
-        """There was nothing to do: it is not retried, and counts as skipped for the tasks after it."""
+        """The attempt had nothing to do: it is not retried, and counts as skipped for the tasks after it."""
         return cls(TaskState.SKIPPED, reason, exit_code)
 
     @classmethod
     def in_vain(cls, said: str) -> TaskResult:
-        """What it waits for is not there; `said` is what it saw, as a clause."""
+        """The attempt did not find what it waits for; `said` is what it saw, as a clause."""
         return cls(TaskState.DELAY_EXECUTION, said)
 
 
@@ -199,9 +196,9 @@ class Task(ABC):
     process to run as another user: a tenant has no effect on it."""
 
     below_keeper: ClassVar[bool] = False
-    """Whether `run` itself runs in a process of its own, as the tenant; that process is ended with the attempt, with
-    its worker and at the worker's horizon. True for each type whose `run` has effects outside of its log: a frozen
-    `run` in the worker's process could not be kept from having them later. There `context.processes` runs nothing."""
+    """Whether `run` itself runs in a process of its own, as the tenant; that process ends with the attempt, with its
+    worker and at the worker's horizon. True for each type whose `run` has effects outside of its log: a frozen `run` in
+    the worker's process could still have them later. There `context.processes` runs nothing."""
 
     @property
     def only_looks(self) -> bool:
@@ -219,8 +216,7 @@ class Task(ABC):
     so that the end of an attempt can be reported after its worker's death."""
 
     grace_s: ClassVar[float] = 0
-    """For a type below a keeper: the time that it needs to clean up when it is killed, if that is more than
-    `kill_grace`."""
+    """For a type below a keeper: the time that it needs to clean up when it is killed, if longer than `kill_grace`."""
 
     @classmethod  # noqa: B027 - for those who override it
     def prepare(cls) -> None:
@@ -236,12 +232,12 @@ class Task(ABC):
 
     @classmethod
     def of(cls, params: TaskParams) -> Task:
-        """The attempt for these parameters, which may decide of which subclass it is."""
+        """The attempt for these parameters, which may select a subclass."""
         return cls(params)
 
     @property
     def again(self) -> Again | None:
-        """When an attempt that looked in vain looks again; None for a type that does not wait."""
+        """When an attempt that found nothing looks again; None for a type that does not wait."""
         return None
 
     @classmethod
@@ -249,7 +245,7 @@ class Task(ABC):
         """The text that replaces `${name}` in this type's parameters. By default the value unchanged.
 
         A type whose texts are code overrides this, so that a value can never become code. Raises `Refused` for a value
-        that cannot be put in safely.
+        that cannot be inserted safely.
         """
         return value
 

@@ -51,11 +51,11 @@ class ProcedureTask(Task):
         load_drivers()
 
     def data_source(self, values: Mapping[str, str]) -> str:  # noqa: ARG002
-        """The one that `datasource` names."""
         return self.params.datasource
 
     async def run(self, context: TaskContext) -> TaskResult:
-        """Call it, in a separate transaction. Raises `Refused` or `Unavailable` with the reason as a sentence."""
+        """Call the procedure in its own transaction. Raises `Refused` or `Unavailable` with the reason as a
+        sentence."""
         assert context.data_source is not None, "the worker gives it"
         params = self.params
         if _PROCEDURE.fullmatch(params.name) is None:
@@ -88,7 +88,7 @@ class ProcedureTask(Task):
                 raise Refused(f"{other} has no stored procedures; use a task of type SQL")
 
     def _call_postgres(self, session: Session) -> dict[str, str]:
-        """It returns OUT and INOUT values as one row, in order."""
+        """Call the procedure, which returns OUT and INOUT values as one row, in order."""
         arguments: list[tuple[Bind | str, ...]] = [
             (Bind(_typed(each, place)),) if each.direct != "OUT" else ("NULL",)
             for place, each in enumerate(self.params.arguments)
@@ -98,7 +98,7 @@ class ProcedureTask(Task):
         return dict(zip(self._out_names(), map(as_text, values), strict=False))
 
     def _call_mysql(self, session: Session, context: TaskContext) -> dict[str, str]:
-        """Its OUT arguments are variables of the session; rows that it selects are logged."""
+        """Call the procedure. Its OUT arguments are variables of the session; rows that it selects are logged."""
         arguments = self.params.arguments
         for place, each in enumerate(arguments):
             value = None if each.direct == "OUT" else _typed(each, place)

@@ -1,4 +1,4 @@
-"""What all task types with a process share: run it in the task's folder, read its printed values, derive the result."""
+"""Shared by all task types with a process: run it in the task's folder, read its printed values, derive the result."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from worker.tasks.set_value_lines import PrintedValues
 
 
 async def run_process(argv: list[str], context: TaskContext, variables: Mapping[str, str] | None = None) -> TaskResult:
-    """Run to its end; exit code 0 is success, with what it printed by `setValue` as outputs, or SKIPPED if it asked for
-    that by `setSkipped` or by its exit code.
+    """Run a command to its end. Exit code 0 is a success with the values printed by `setValue`; `setSkipped` or the
+    exit code may make it SKIPPED.
 
     Args:
         argv: the command and its arguments, never a secret: everybody on the machine can read them.

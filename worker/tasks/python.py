@@ -25,15 +25,15 @@ def _requirement(text: str) -> str:
 
 
 Requirement = Annotated[str, AfterValidator(_requirement)]
-"""No option of the installer; and no value that its author did not write chooses what is installed."""
+"""Never an option of the installer; and only its author chooses what is installed, no value."""
 
 
 class PythonTask(Task):
     """One attempt of a PYTHON task."""
 
     class Params(TaskParams):
-        """`interpreter` is a path, or a name that is looked up in the task's PATH. `requirements` are installed for
-        it, as the specifiers of packages that pip knows (PEP 508)."""
+        """`interpreter` is a path, or a name that is looked up in the task's PATH. `requirements` are installed for it,
+        as specifiers of packages that pip knows (PEP 508)."""
 
         script: str
         interpreter: str = "python3"

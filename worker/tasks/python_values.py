@@ -45,11 +45,11 @@ class _Literal:
 
 
 _AFTER_BACKSLASH = _Literal("r", "")
-"""An escape may go on with a value only if that is plain."""
+"""An escape accepts only a plain value after it."""
 
 
 def in_environment(name: str) -> str:
-    """How a script can read a value that cannot be put in: the end of a refusal's sentence."""
+    """How a script can read a value that cannot be inserted: the end of a refusal's sentence."""
     return f'write os.environ["{parameter_variable(name)}"] instead of ${{{name}}}'
 
 
@@ -61,7 +61,7 @@ def python_script(
     Args:
         marked: the definer's text.
         types: of the parameters that declare one; VARCHAR for those whose value the author wrote.
-        way_out: what to do about a parameter that is refused.
+        way_out: what to do about a refused parameter.
 
     Raises:
         Refused: a value has no safe form in its place, or does not fit its type.
@@ -171,7 +171,7 @@ class _Writer:
                     self._field()
 
     def _text_in(self, literal: _Literal) -> None:
-        """Write a value as text of a literal, with escapes where that is no raw one."""
+        """Write a value as text of a literal, with escapes unless it is a raw one."""
         name, value = self._value()
         if is_plain(value):
             written = value

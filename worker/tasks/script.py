@@ -1,4 +1,4 @@
-"""What SHELL and PYTHON share: a script in a file of the task's folder, run by an interpreter to its exit code."""
+"""Shared by SHELL and PYTHON: a script in a file of the task's folder, run by an interpreter to its exit code."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ async def run_script(
 
 
 def _large_values(script: str, context: TaskContext) -> dict[str, str]:
-    """The values that no variable can hold: in files, which other variables name. Raises `Refused` for a script that
-    reads their own variables: it would find them empty."""
+    """The values that no variable can hold, in files named by other variables. Raises `Refused` for a script that reads
+    their own variables, which would be empty."""
     files: dict[str, str] = {}
     for name, value in context.values.items():
         if len(value.encode()) <= VARIABLE_BYTES_MAX:

@@ -1,12 +1,12 @@
 """What a process prints for Shoal: OUT values by `${setValue(name=value)}` or `#{setValue(name=value)}`.
 
-One or several stand on a line without other text. By `${setSkipped(reason)}` or `#{setSkipped(reason)}`, alone on a
-line, it says that its task is to be SKIPPED; the last such line counts.
+One or several stand on a line without other text. A line with only `${setSkipped(reason)}` or `#{setSkipped(reason)}`
+makes the task SKIPPED; the last such line counts.
 
 The scanner sits between the process and its log and lets everything through. It retains at most one line that may still
 become a value, so a stream of any kind (binary, without newlines, cut anywhere) needs no memory. A value may contain
-anything but a newline. One that exceeds the limits fails the task: otherwise later tasks would run with a value that is
-missing or cut. A line that only looks like one is ignored, and the log says so: one with a name that no `${name}` can
+anything but a newline. One that exceeds the limits fails the task: otherwise later tasks would run with a missing or
+truncated value. A line that only looks like one is ignored, and the log says so: one with a name that no `${name}` can
 have at once, one with other text around it or without its end only if that name got no value by another line. See
 docs/reference/parameters.md.
 """
@@ -23,17 +23,16 @@ from model.parameters.parameters import is_storable
 from worker.tasks.plugin import TaskLog
 
 VALUES_BYTES_MAX = 262_144
-"""The maximum size of all values of one attempt as they are stored in a row: each later task gets them, and those may
-add up to 1 MiB. Larger values are kept elsewhere (`model/parameters/large_values.py`)."""
+"""The maximum size of all values of one attempt as they are stored in a row: each later task gets them, up to 1 MiB in
+total. Larger values are kept elsewhere (`model/parameters/large_values.py`)."""
 
 VALUES_MAX = 1_000
 LINES_MAX = 20_000
-"""The maximum number of lines with either, repeated names included: each is work on the worker's event loop."""
+"""The maximum number of lines with either, repeated names included: each costs time on the worker's event loop."""
 
 NAME_LENGTH_MAX = 200
 NOTES_MAX = 10
-"""The maximum number of log lines about lines that gave no value; a program that prints such lines forever would double
-the log."""
+"""The most log lines about lines that gave no value, so that a program that prints such lines cannot double the log."""
 
 _MARK = b"{set"
 _SKIP_MARK = b"{setSkipped("
@@ -41,19 +40,19 @@ _BEGINNINGS = tuple(sign + mark for sign in (b"$", b"#") for mark in (b"{setValu
 _BEGINNING_BYTES = 64
 _ODD_BYTES_MAX = NAME_LENGTH_MAX + 50
 _LINE_BYTES_MORE = NAME_LENGTH_MAX + 100
-"""What a line may have beside its value."""
+"""What a line may have besides its value."""
 _LINE = re.compile(rb"[ \t]*[$#]\{setValue\((.*)\)\}[ \t\r]*")
 _SKIP_LINE = re.compile(rb"[ \t]*[$#]\{setSkipped\((.*)\)\}[ \t\r]*")
 _ANYWHERE = re.compile(rb"[$#]\{set(?:Value|Skipped)\(")
 _NEXT = re.compile(rb"\)\}[ \t]*[$#]\{setValue\(")
-"""Between two on one line."""
+"""The separator of two values on one line."""
 _WITH_NAME = re.compile(rb"[$#]\{setValue\([ \t]*([A-Za-z_][A-Za-z0-9_.]*)[ \t]*=")
 _NAME = re.compile(NAME)
 _CURE = "print a file's name, or have a larger worker.value_bytes_max and a log store"
 
 
 class PrintedValues:
-    """A `TaskLog` that passes on its input, and reads the values in it: each of at most `value_bytes_max` bytes, larger
+    """A `TaskLog` that passes on its input and reads the values in it, each of at most `value_bytes_max` bytes. Larger
     data belongs into a file, whose name is the value."""
 
     def __init__(self, log: TaskLog, value_bytes_max: int = INLINE_BYTES_MAX) -> None:
@@ -72,10 +71,10 @@ class PrintedValues:
         self._fault = ""
         self._has_odd_skip = False
         self.skip: str | None = None
-        """The reason for which the task is to be SKIPPED; None: it is not. Complete once `outputs` was called."""
+        """Why the task is SKIPPED; None: it is not. Final once `outputs` was called."""
 
     def write(self, text: str | bytes) -> None:
-        """Pass it on, and scan it. Raises what the log raises."""
+        """Pass the text on, and scan it. Raises what the log raises."""
         data = text.encode() if isinstance(text, str) else text
         self._log.write(data)
         self._read(data)
@@ -84,7 +83,7 @@ class PrintedValues:
         return self._log.last_line()
 
     def outputs(self) -> dict[str, str]:
-        """The values, the last one of each name; to be called at the end of the stream.
+        """The values, the last one of each name; call it at the end of the stream.
 
         Raises:
             Refused: a value was too large, or there were too many; the sentence names the limit.
@@ -131,7 +130,7 @@ class PrintedValues:
         self._skips = True
 
     def _skip(self, part: bytes) -> None:
-        """Of a line that is no value, keep what may be the beginning of one that stands in its middle."""
+        """Skip a part of a line that is no value, but keep a possible beginning of a value within it."""
         data = self._skipped + part
         found = _ANYWHERE.search(data)
         self._skipped = data[-len(_SKIP_MARK) :] if found is None else data[found.start() :][:_ODD_BYTES_MAX]

@@ -37,7 +37,7 @@ _IDS = {
     "k8s://": re.compile(r"submission ID ([a-z0-9-]+:[a-z0-9.-]+)"),
     "local": re.compile(r"\b(local-[0-9]{13})\b"),
 }
-"""How each kind of cluster names an application in the output, by the prefix of its master's address."""
+"""The ids of applications in the output of each kind of cluster, by the prefix of its master's address."""
 
 _EXIT_CODE = re.compile(r"\bexit code: ([0-9]+)")
 """What spark-submit prints about the driver's container on Kubernetes; its own exit code is 0 even on failure."""
@@ -66,8 +66,7 @@ class SparkTask(Task):
     """One attempt of a SPARK task."""
 
     class Params(TaskParams):
-        """Either `application` (a jar or .py) or `script` (the text of a Python program); the other fields are as in
-        Spark."""
+        """Either `application` (a jar or .py) or `script` (a Python program); the other fields are as in Spark."""
 
         application: str | None = Field(default=None, min_length=1)
         script: str | None = None
@@ -136,7 +135,7 @@ class SparkTask(Task):
         return TaskResult.success({"application_id": scan.found[0]} if scan.found else {}, code)
 
     def _submit(self, installed: _Installed, context: TaskContext) -> list[str]:
-        """The command up to the application; writes the file of settings, which replaces Spark's own defaults file."""
+        """The command up to the application. Writes the file of settings, which replaces Spark's own defaults file."""
         path = context.folder / SETTINGS_FILE
         path.touch(mode=0o600)
         own = {_PROPERTY[field]: value for field, value in self._fields(context).items()}
@@ -177,7 +176,7 @@ class SparkTask(Task):
 
 @dataclass(frozen=True)
 class _Installed:
-    """A Spark found on this machine: the path of spark-submit, where its settings are, and what it runs with."""
+    """A Spark found on this machine: the path of spark-submit, its settings, and its environment."""
 
     submit: str
     conf_folder: Path
@@ -200,7 +199,7 @@ class _Installed:
 
 
 def _installed(environment: Mapping[str, str]) -> _Installed | None:
-    """The one in the task's SPARK_HOME, else in its PATH, else in the pyspark package of this worker."""
+    """The Spark in the task's SPARK_HOME, else in its PATH, else in the pyspark package of this worker."""
     submit = find_command("spark-submit", "SPARK_HOME", environment)
     if submit is None and "SPARK_HOME" not in environment and (spec := find_spec("pyspark")) and spec.origin:
         home = Path(spec.origin).parent

@@ -1,7 +1,7 @@
 """SQL: statements on a data source, with bound values; one transaction; a cancellation also cancels on the server.
 
-`insert` puts no value in: it leaves a mark, and the statements are built when the database, its grammar and the types
-of the parameters are known (`worker/statements/binding.py`).
+`insert` only leaves a mark: the statements are built when the database, its grammar and the types of the parameters are
+known (`worker/statements/binding.py`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from worker.tasks.plugin import SENT_CHARACTERS_MAX, ResultAlert, Task, TaskCont
 
 STATEMENT_SHOWN_MAX = 2_000
 ALERT_CHARACTERS_MAX = 500_000
-"""Of all cells that are sent to an alert group."""
+"""In all cells that are sent to an alert group."""
 FIELDS = ("pre_statements", "sql", "post_statements")
 """The order in which they run."""
 
@@ -34,9 +34,9 @@ class SqlType(StrEnum):
     """What the statements are for."""
 
     AUTO = "AUTO"
-    """The result is the last one that returns rows, if any does."""
+    """The result is the last one that returns rows, if any."""
     QUERY = "QUERY"
-    """The same, but one must return rows."""
+    """As AUTO, but one must return rows."""
     NON_QUERY = "NON_QUERY"
     """Rows are not a result."""
 
@@ -79,7 +79,6 @@ class SqlTask(Task):
         load_drivers()
 
     def data_source(self, values: Mapping[str, str]) -> str:
-        """The one that `datasource` names."""
         return resolved(self.params.datasource, values)
 
     @classmethod
@@ -135,7 +134,7 @@ class SqlTask(Task):
         return found
 
     def _alert(self, result: Result | None, context: TaskContext) -> ResultAlert | None:
-        """What is to be sent. Raises `Refused`, so that nothing is committed that somebody was to hear of."""
+        """The alert to send. Raises `Refused` before the commit, so that nothing is committed without its alert."""
         params = self.params
         if params.alert_group is None:
             return None
@@ -150,8 +149,8 @@ class SqlTask(Task):
         return ResultAlert(group, title, list(result.columns), rows, total)
 
     def _outputs(self, result: Result | None, value_bytes_max: int) -> dict[str, str]:
-        """The outputs from the result. Raises `Refused`, so that nothing is committed whose outputs later tasks would
-        miss."""
+        """The outputs from the result. Raises `Refused` before the commit, so that nothing is committed without
+        them."""
         params = self.params
         if result is None and params.type is SqlType.QUERY:
             raise Refused("sql: no statement gives rows, and type is QUERY; write type: NON_QUERY or AUTO")
@@ -176,7 +175,7 @@ class SqlTask(Task):
 
 
 def _shown_rows(result: Result, count: int) -> Iterator[list[str | None]]:
-    """The first rows, as far as they fit into a message."""
+    """The first rows that fit into a message."""
     left = ALERT_CHARACTERS_MAX
     for row in result.rows[:count]:
         shown = [None if value is None else as_text(value) for value in row]

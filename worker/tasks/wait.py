@@ -1,8 +1,8 @@
-"""WAIT: looks whether something is there, and looks again later. Between two looks the task is in the database only.
+"""WAIT: looks whether something exists, and looks again later. Between two looks the task is in the database only.
 
-Each kind has a class. A look for a file or by a request that changes nothing runs in the worker's process, or below a
-keeper if it has a tenant; one by SQL or by another request always does so, and a script as that of a SHELL task. A
-moment is not looked for: the database's clock decides when it has come (`dao/tasks/looks.py`).
+Each kind has a class. A look for a file, or by a request that changes nothing, runs in the worker's process, or below a
+keeper if it has a tenant. A look by SQL or by another request always runs below a keeper, and a script like that of a
+SHELL task. A moment needs no look: the database's clock decides when it has come (`dao/tasks/looks.py`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NOT_YET_CODE = 1
 """The exit code of a script that found nothing, as of `test` and `grep -q`."""
 SHORTEST_PAUSE_S = 1
 ANSWER_BYTES_MAX = 1_048_576
-"""The longest answer that a look reads in the worker's process, as an HTTP task by default."""
+"""The longest answer that a look reads in the worker's process; the default of an HTTP task."""
 CLOSING_S_MAX = 1.0
 """How long a cancelled look waits for its connection to be closed."""
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -48,7 +48,7 @@ _MAGIC = re.compile(r"[*?\[]")
 
 
 class OnTimeout(StrEnum):
-    """What becomes of a task whose thing is not there at its timeout."""
+    """What happens to a task that has found nothing at its timeout."""
 
     FAIL = "FAIL"
     SKIP = "SKIP"
@@ -58,8 +58,8 @@ class WaitTask(Task):
     """One look of a WAIT task."""
 
     class Params(TaskParams):
-        """It looks `every` so often; each pause is `backoff` times as long as the one before it, up to `max_every`. It
-        waits no longer than `timeout` (0: forever), and one look takes no longer than `look_timeout`."""
+        """The task looks every `every`; each pause is `backoff` times as long as the one before it, up to `max_every`.
+        It waits at most `timeout` (0: forever), and one look takes at most `look_timeout`."""
 
         for_: Thing = Field(alias="for")
         every: Minutes = 0.5
@@ -89,7 +89,6 @@ class WaitTask(Task):
 
     @property
     def again(self) -> Again:
-        """As its parameters say."""
         params = self.params
         return Again(
             params.every * 60,
@@ -101,10 +100,10 @@ class WaitTask(Task):
         )
 
     at_s: float | None = None
-    """The moment that it waits for, in seconds since 1970, once its look knows it; None for another thing."""
+    """The moment that it waits for, in seconds since 1970, once its look knows it; None for other kinds."""
 
     async def run(self, context: TaskContext) -> TaskResult:
-        """Look once. A look that takes too long is a failure: the next one could only take as long."""
+        """Look once. A look that takes too long is a failure: the next one would take as long."""
         limit_s = self.params.look_timeout * 60
         try:
             async with asyncio.timeout(limit_s) as limit:
@@ -121,23 +120,23 @@ class WaitTask(Task):
 
     @abstractmethod
     async def look(self, context: TaskContext) -> TaskResult:
-        """Look once, for as long as it takes."""
+        """Look once, without a time limit."""
 
 
 class FileWait(WaitTask):
-    """A look for a file or folder, on the worker, as the task's tenant. Gives out its path: `file`."""
+    """A look for a file or folder, on the worker, as the task's tenant. Its output is the path: `file`."""
 
     below_keeper = True
     starts_processes = False
 
     @property
     def only_looks(self) -> bool:
-        """Unless its pattern leads through many folders: nothing in the worker's process could end such a search."""
+        """False if its pattern may search many folders: nothing in the worker's process could end such a search."""
         folder, _, _ = put_in(self.params.for_.file or "", lambda _name, value: _MAGIC.sub("", value)).rpartition("/")
         return _MAGIC.search(folder) is None
 
     async def look(self, context: TaskContext) -> TaskResult:
-        """Whether there is one of that path, or of that pattern if its author wrote one."""
+        """Look for the path, or for the pattern if its author wrote one."""
         marked = self.params.for_.file or ""
         path = plain(marked)
         shown = context.masked(path)
@@ -154,7 +153,7 @@ class FileWait(WaitTask):
 
 
 class ObjectWait(WaitTask):
-    """A look for an object in S3-compatible storage. Gives out its address: `file`."""
+    """A look for an object in S3-compatible storage. Its output is the address: `file`."""
 
     below_keeper = True
     starts_processes = False
@@ -172,7 +171,7 @@ class ObjectWait(WaitTask):
         return plain(self._given().datasource)
 
     async def look(self, context: TaskContext) -> TaskResult:
-        """Whether there is one of that key, or of that pattern if its author wrote one."""
+        """Look for the key, or for the pattern if its author wrote one."""
         assert context.data_source is not None, "the worker gives it"
         marked, name = self._given().key, self.data_source({})
         key, pattern = plain(marked), _pattern_in(marked)
@@ -191,14 +190,14 @@ class ObjectWait(WaitTask):
 
 
 class HttpWait(WaitTask):
-    """A look by a request. Gives out what the HTTP task gives."""
+    """A look by a request. Its outputs are those of the HTTP task."""
 
     below_keeper = True
     starts_processes = False
 
     @property
     def only_looks(self) -> bool:
-        """If it asks by a method that changes nothing, for an answer that takes the worker little memory and time."""
+        """Whether it uses a safe method, for an answer that takes the worker little memory and time."""
         request = self.params.for_.http
         return request is not None and request.method in _SAFE and request.response_bytes_max <= ANSWER_BYTES_MAX
 
@@ -207,7 +206,7 @@ class HttpWait(WaitTask):
         HttpTask.prepare()
 
     async def look(self, context: TaskContext) -> TaskResult:
-        """Whether the answer is the expected one; no answer is none."""
+        """Whether the answer is as expected; without an answer, it is not."""
         assert self.params.for_.http is not None
         task = HttpTask(self.params.for_.http)
         # In a thread: a name server may not answer, and an answer of a megabyte is read without a pause.
@@ -216,7 +215,7 @@ class HttpWait(WaitTask):
 
 
 class SqlWait(WaitTask):
-    """A look by a query. Gives out the columns of its first row."""
+    """A look by a query. Its outputs are the columns of its first row."""
 
     below_keeper = True
     starts_processes = False
@@ -226,7 +225,7 @@ class SqlWait(WaitTask):
         SqlTask.prepare()
 
     def _task(self) -> SqlTask:
-        """Its statements take marks of another kind."""
+        """The SQL task, whose statements take marks of another kind."""
         given = self.params.for_.sql
         assert given is not None
 
@@ -240,7 +239,7 @@ class SqlWait(WaitTask):
         return self._task().data_source(values)
 
     async def look(self, context: TaskContext) -> TaskResult:
-        """Whether the query says so; a data source that is not reachable says nothing yet."""
+        """Whether the query finds it; an unreachable data source only means "not yet"."""
         given = self.params.for_.sql
         assert given is not None
         where = f"data source {context.masked(plain(given.datasource))}"
@@ -255,8 +254,7 @@ class SqlWait(WaitTask):
 
 
 class ScriptWait(WaitTask):
-    """A look by a bash script: exit code 0 = it is there, 1 = not yet; any other is a failure. Gives out what it prints
-    by `setValue`."""
+    """A look by a bash script: exit code 0 = found, 1 = not yet, other = failure. `setValue` gives its outputs."""
 
     runs_one_process = True
 
@@ -269,12 +267,12 @@ class ScriptWait(WaitTask):
 
 
 class TimeWait(WaitTask):
-    """Waits for a moment: it finds out which."""
+    """Waits for a moment, which it determines."""
 
     starts_processes = False
 
     async def look(self, context: TaskContext) -> TaskResult:
-        """Say which moment it waits for; whether it has come decides the database."""
+        """Return the moment that it waits for; the database decides whether it has come."""
         assert context.local_time is not None, "the worker gives it"
         at = moment_of(plain(self.params.for_.time or ""), context.local_time())
         self.at_s = at.timestamp()
@@ -292,7 +290,7 @@ _OF_KIND: Mapping[str, type[WaitTask]] = {
 
 
 def _pattern_in(marked: str) -> str | None:
-    """The text as a pattern in which values stand for themselves; None if its author wrote none."""
+    """The text as a pattern in which values stand for themselves; None if its author wrote no pattern."""
     if _MAGIC.search(put_in(marked, lambda _name, _value: "")) is None:
         return None
     return put_in(marked, lambda _name, value: glob.escape(value))

@@ -1,4 +1,4 @@
-"""What a WAIT task waits for, as its definition says it."""
+"""What a WAIT task waits for, as defined."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TIME_OF_DAY = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?")
 
 
 class SqlLook(BaseModel):
-    """A query: what it looks for is there if the first column of its first row is neither empty, false nor 0."""
+    """A query that finds something if the first column of its first row is neither empty, false nor 0."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -35,8 +35,7 @@ class ObjectLook(BaseModel):
 
 
 class Thing(BaseModel):
-    """What a task waits for: exactly one of these. `time` is a time of the schedule time's day, such as 06:30, or a
-    date with a time."""
+    """Exactly one of these. `time` is a time of the schedule time's day, such as 06:30, or a date with a time."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra={"minProperties": 1, "maxProperties": 1})
 
@@ -55,7 +54,7 @@ class Thing(BaseModel):
 
     @model_validator(mode="after")
     def _is_fit(self) -> Self:
-        """As far as its text tells before parameters are replaced in it."""
+        """Check what can be known before parameters are replaced."""
         if self.file is not None and self.file[0] not in "/$\0":
             raise ValueError(f"file: {self.file[:100]} {NOT_ABSOLUTE}")
         if self.time is not None and not {"$", "\0"} & set(self.time):
@@ -67,8 +66,8 @@ class Thing(BaseModel):
 
 
 def moment_of(text: str, local_time: datetime) -> datetime:
-    """The moment that a text means in the zone of `local_time`: a time of its day, or a date with a time, which may
-    have an offset of its own. Raises `Refused`."""
+    """The moment that a text means in the zone of `local_time`: a time of its day, or a date with a time and perhaps an
+    offset. Raises `Refused`."""
     text = text.strip()
     try:
         if _TIME_OF_DAY.fullmatch(text):

@@ -112,7 +112,7 @@ def marks_suspects(dead: Me) -> Script:
 
 
 def fires(me: Me) -> Script:
-    """What is due."""
+    """Fire what is due."""
 
     async def script() -> None:
         await call(nodes.hold_alive, me)

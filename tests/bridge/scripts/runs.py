@@ -72,7 +72,7 @@ def reports(me: Me, *ids: int) -> Script:
 
 
 def looks_in_vain(me: Me, *ids: int) -> Script:
-    """They are to look again in an hour."""
+    """The attempts look again in an hour."""
     again = Again(3600.0)
 
     async def script() -> None:
@@ -107,7 +107,7 @@ def pauses(me: Me) -> Script:
 
 
 def gives_back(me: Me) -> Script:
-    """What it claimed and has not started."""
+    """Give back what it claimed and has not started."""
 
     async def script() -> None:
         await call(nodes.hold_alive, me)
@@ -118,7 +118,7 @@ def gives_back(me: Me) -> Script:
 
 
 async def hold_unstarted(connection: AsyncConnection, worker: Epoch) -> list[TaskInstanceId]:
-    """As whoever puts tasks back does first."""
+    """Lock the attempts as the code that puts tasks back does first."""
     rows = await connection.execute(_HOLD_UNSTARTED, {"worker": worker})
     return [TaskInstanceId(id_) for (id_,) in rows.all()]
 

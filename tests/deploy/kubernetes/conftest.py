@@ -24,7 +24,7 @@ def kubernetes() -> Iterator[KubernetesCluster]:
 
 @pytest.fixture
 async def namespace(kubernetes: KubernetesCluster) -> AsyncIterator[str]:
-    """Its name. Pods can be made in it."""
+    """A namespace in which pods can be made."""
     name = f"test-{secrets.token_hex(4)}"
     kubernetes.ask("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
     await eventually(lambda: kubernetes.ask("GET", f"/api/v1/namespaces/{name}/serviceaccounts/default"), within_s=20)

@@ -31,7 +31,7 @@ def cluster(kubernetes: KubernetesCluster) -> Iterator[dynamic.DynamicClient]:
 
 
 def applied(cluster: dynamic.DynamicClient, namespace: str, manifest: dict[str, Any]) -> None:
-    """By the server, which refuses a field that it does not know."""
+    """Apply a manifest by the server, which refuses an unknown field."""
     kind = cluster.resources.get(api_version=manifest["apiVersion"], kind=manifest["kind"])
     kind.server_side_apply(manifest, namespace=namespace, field_manager="test")
 
@@ -55,7 +55,7 @@ def test_a_manifest_with_a_fault_is_refused(cluster: dynamic.DynamicClient, name
 
 @pytest.fixture
 def volumes(kubernetes: KubernetesCluster, namespace: str) -> Iterator[None]:
-    """What the workers' claims find."""
+    """Volumes for the workers' claims."""
     path = "/api/v1/persistentvolumes"
     names = [f"{namespace}-{number}" for number in range(2)]
     for name in names:

@@ -143,5 +143,5 @@ def without(right: Right) -> list[Right]:
 
 
 def forbidden(right: Right) -> str:
-    """What Kubernetes says then."""
+    """The message of Kubernetes."""
     return f'cannot {right.verb} resource "{right.resource}" in API group "{right.group}"'

@@ -1,4 +1,4 @@
-"""What is wrong with a logic task is said in sentences without words of Python."""
+"""Messages about logic tasks are sentences without words of Python."""
 
 from __future__ import annotations
 

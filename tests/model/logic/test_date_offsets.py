@@ -65,7 +65,7 @@ def test_the_second_of_a_repeated_hour_is_not_taken_for_the_first() -> None:
 
 @given(times, zones)
 def test_a_time_of_yesterday_is_when_a_daily_crontab_fired(at: datetime, name: str) -> None:
-    """As long as it fired on that day: a clock that skips a whole day leaves it out."""
+    """If it fired on that day: a clock that skips a whole day leaves it out."""
     zone = ZoneInfo(name)
     asked_for = moment("yesterday 02:30", at, zone)
     fires = Cron.parse("30 2 * * *").after(asked_for - timedelta(microseconds=1), zone)

@@ -219,7 +219,7 @@ def test_references_are_those_of_all_other_parameters(text: str) -> None:
 
 
 def test_a_value_that_no_database_takes_is_refused() -> None:
-    assert fault('"${a}" == ""', a="\ud800") == "the value of a contains a NUL or half a character; remove it"
+    assert fault('"${a}" == ""', a="\ud800") == "the value of a contains a NUL or an unpaired surrogate; remove it"
 
 
 def test_conditions_and_their_values_are_bounded() -> None:

@@ -1,4 +1,4 @@
-"""What several statements ask of the tables."""
+"""Queries that several statements share."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def is_owned(tx: Transaction, instance: Values, master: Epoch) -> bool:
 
 
 def rows_of(tx: Transaction, ids: Collection[int]) -> list[tuple[Row, Values]]:
-    """Those that exist, in the order of the ids."""
+    """The existing rows, in the order of the ids."""
     rows = [tx.server.instances.rows.get(id_) for id_ in sorted(ids)]
     return [(row, values) for row in rows if row is not None and (values := tx.see(row)) is not None]
 

@@ -23,13 +23,13 @@ def each(
 
 @pytest.fixture
 def postgres(tmp_path: Path, postgres_server: PostgresServer, mariadb_server: MariadbServer) -> Iterator[Target]:
-    """For what only PostgreSQL has."""
+    """For features of PostgreSQL alone."""
     with target("postgresql", tmp_path, postgres_server, mariadb_server) as made:
         yield made
 
 
 @pytest.fixture
 def mysql(tmp_path: Path, postgres_server: PostgresServer, mariadb_server: MariadbServer) -> Iterator[Target]:
-    """For what only MySQL and MariaDB have."""
+    """For features of MySQL and MariaDB alone."""
     with target("mysql", tmp_path, postgres_server, mariadb_server) as made:
         yield made

@@ -16,7 +16,7 @@ _RESUMES = (C.RECOVER_SUSPENDED_PROCESS, C.START_FAILURE_TASK_PROCESS)
 
 
 def walk(tx: Transaction, master: Epoch, after: WorkflowInstanceId, limit: int, older_than: timedelta) -> Walked:
-    """By id: all that this master owns, and what has neither anything under way nor an event on its way."""
+    """By id: all that this master owns, and that has nothing in progress and no event on its way."""
     mine = sorted(
         (
             (row, each)
@@ -73,7 +73,7 @@ def _has_child(tx: Transaction, run: Values, task: Values) -> bool:
 
 
 def _idle_s(tx: Transaction, row: Row, run: Values) -> float:
-    """Since its start, or since a task of it was queued, began or ended, or a child ended."""
+    """Seconds since its start, or since one of its tasks was queued, began or ended, or a child ended."""
     changed_s = [run.started_s]
     for _, task in tx.of_key(tx.server.tasks, row.id):
         changed_s += [task.queued_s, task.started_s, task.ended_s]
@@ -84,7 +84,7 @@ def _idle_s(tx: Transaction, row: Row, run: Values) -> float:
 
 
 def unheard(tx: Transaction, believed: Collection[UnderWay], older_than: timedelta) -> list[UnderWay]:
-    """What its row says to be over, and of whose run no event tells."""
+    """Attempts that are over by their rows, and of whose run no event tells."""
     told = {event.workflow_instance_id for _, event in tx.scan(tx.server.events.rows)}
     return [
         each

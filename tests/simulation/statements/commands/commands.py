@@ -115,7 +115,7 @@ def _take(tx: Transaction, rows: Sequence[Row], limit: int) -> list[CommandRow]:
 
 
 def id_increment(_: Transaction) -> int:
-    """How far apart the ids are that the sequence gives."""
+    """The increment of the sequence's ids."""
     return 1
 
 
@@ -134,7 +134,7 @@ def record(tx: Transaction, outcomes: Sequence[Outcome], master: Epoch, slot: Sl
 
 
 def handled_before(tx: Transaction, id_: CommandId) -> str | None:
-    """By the primary key of command_history."""
+    """Whether it was handled, by the primary key of command_history."""
     return "before" if tx.get(tx.server.history, id_) is not None else None
 
 

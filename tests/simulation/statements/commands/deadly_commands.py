@@ -33,7 +33,7 @@ def mark_suspects(tx: Transaction, dead: Epoch, slot: Slot) -> int:
 
 
 def free(tx: Transaction, master: Epoch) -> list[tuple[Row, Values]]:
-    """What nobody who lives tries but this master itself, most deaths first."""
+    """The commands that no other living master tries, most deaths first."""
 
     def lives(epoch: int | None) -> bool:
         node = None if epoch is None else tx.get(tx.server.nodes, epoch)
@@ -44,7 +44,7 @@ def free(tx: Transaction, master: Epoch) -> list[tuple[Row, Values]]:
 
 
 def try_next(tx: Transaction, master: Epoch, room: int, without: Sequence[CommandId] = ()) -> list[Suspect]:
-    """Those of the most deaths, as many as may be tried at once and as there is room for; FOR UPDATE SKIP LOCKED."""
+    """Those of the most deaths, as many as may be tried at once and there is room for; FOR UPDATE SKIP LOCKED."""
     unlocked = [(row, each) for row, each in free(tx, master) if row.id not in without and tx.try_lock(row)]
     if not unlocked:
         return []

@@ -13,7 +13,7 @@ from tests.simulation.tables import Transaction
 def older_starts(
     tx: Transaction, before: Mapping[WorkflowCode, CommandId], limit: int
 ) -> list[tuple[CommandRow, str | None]]:
-    """What others have taken and not committed is still there."""
+    """Includes commands that others have taken and not committed."""
     if not tx.server.protections.older:
         return []
     rows = sorted((each.row for _, each in tx.scan(tx.server.commands.rows)), key=lambda row: row.id)
@@ -29,7 +29,7 @@ def parameters_above(tx: Transaction, runs: Collection[WorkflowInstanceId]) -> d
 
 
 def backlogs(tx: Transaction, least: Mapping[WorkflowCode, int]) -> set[WorkflowCode]:
-    """What others have taken and not committed is still there."""
+    """Includes commands that others have taken and not committed."""
     rows = [each.row for _, each in tx.scan(tx.server.commands.rows)]
     return {code for code, count in least.items() if sum(_is_start(row, code) for row in rows) >= count}
 

@@ -15,7 +15,7 @@ from tests.simulation.statements.commands import commands
 from tests.simulation.tables import Transaction, Values
 
 _NOT_COMPUTED = "1970-01-01 00:00:00+00:00"
-"""As what counts the next fire of a schedule that was made or changed."""
+"""The next fire of a schedule that was made or changed, until it is computed."""
 
 
 def _of_slot(tx: Transaction, slot: Slot) -> list[Values]:
@@ -91,7 +91,7 @@ def save(tx: Transaction, workflow_code: int, crontab: str, misfire: str) -> Sch
 
 
 def edit(tx: Transaction, id_: ScheduleId, **columns: str) -> None:
-    """Whatever changes has it computed again; ONLINE once more is a new try for one with a problem only."""
+    """Any change has it computed again; setting ONLINE again retries only one with a problem."""
     row = tx.server.schedules.rows[id_]
     before = tx.see(row)
     assert before is not None

@@ -16,7 +16,7 @@ from tests.simulation.tables import Row, Transaction, Values
 
 T = TaskState
 LAPSE_S = 2.0
-"""Without the protection `lease` a lease lapses when its worker has not beaten for so long."""
+"""Without the protection `lease` a lease lapses when its worker has not beaten for this long."""
 
 
 def waiting(tx: Transaction) -> list[tuple[Row, Values]]:
@@ -26,7 +26,7 @@ def waiting(tx: Transaction) -> list[tuple[Row, Values]]:
 
 
 def hold_pools(tx: Transaction, groups: Sequence[str], worker: Epoch) -> dict[str, bool]:
-    """Those for which these groups wait, in their order, FOR NO KEY UPDATE SKIP LOCKED."""
+    """The pools for which these groups wait, in their order, FOR NO KEY UPDATE SKIP LOCKED."""
     node = tx.get(tx.server.nodes, worker)
     if node is not None and (node.kind, node.name or node.address) in tx.server.drains:
         return {}
@@ -58,8 +58,8 @@ def waiters(
     places: int,
     plain: Places | None = None,
 ) -> list[Waiter]:
-    """Of each line whose pool is held, of those that need the same the first, as many as may get it and one; none that
-    needs more than there is. Of each place in the queue of the others as many as have a place."""
+    """Of each line of a held pool, among equal needs the first, as many as may get it and one more; none that needs
+    more than there is. Of each place in the queue of the others, as many as have a place."""
     kinds: dict[tuple[str, str, str], list[Waiter]] = {}
     for _, task in waiting(tx):
         needs = json.loads(task.resources)
@@ -75,7 +75,7 @@ def waiters(
 
 
 def _fits(rooms: Mapping[str, PoolRoom], needs: Mapping[str, int]) -> bool:
-    """Whether there are so many, whoever has them, as far as they had been read."""
+    """Whether there are enough, held or not, as far as they had been read."""
     return all(name in rooms and rooms[name].size >= number for name, number in needs.items())
 
 

@@ -35,7 +35,7 @@ def leave(tx: Transaction, task: Values) -> None:
 
 
 def leases(tx: Transaction, task: Values) -> str | None:
-    """What it holds, as `_OWNED` of `dao/tasks/task_claims.py` reads it."""
+    """The leases of an attempt, as `_OWNED` of `dao/tasks/task_claims.py` reads them."""
     if task.resources is None:
         return None
     found: dict[str, list[dict[str, object]]] = {}

@@ -8,9 +8,8 @@ from tests.simulation.tables import Transaction
 
 
 def database_time(tx: Transaction) -> datetime:
-    """By the database's clock."""
     return tx.server.now()
 
 
 def wait_briefly(tx: Transaction, most: timedelta) -> None:
-    """Nobody holds a lock for so long here that it would matter."""
+    """Do nothing: no lock here is held long enough to matter."""

@@ -1,4 +1,4 @@
-"""The statements of `dao/retention/old_audit.py`. Nobody audits a simulation."""
+"""The statements of `dao/retention/old_audit.py`. A simulation has no audit."""
 
 from __future__ import annotations
 

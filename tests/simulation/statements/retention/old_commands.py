@@ -8,7 +8,7 @@ from tests.simulation.tables import Transaction
 
 
 def delete(tx: Transaction, after: int, kept_days: int) -> DeletedCommands:
-    """Those that have no run any more, or never had one."""
+    """Commands that no longer have a run, or never had one."""
     horizon_s, server = tx.server.now_s - KEPT_S, tx.server
     walked = sorted(((row.id, row, each) for row, each in tx.scan(server.history.rows) if row.id > after), key=_by_id)
     walked = walked[:READ_MAX]

@@ -15,7 +15,7 @@ from tests.simulation.tables import Row, Transaction, Values
 KEPT_S = 10.0
 """Longer than a worker that is cut off may run what others have ended."""
 HISTORY_KEPT_S = 5.0
-"""What was handled less long ago is not deleted, with its run neither."""
+"""What was handled more recently is not deleted, and neither is its run."""
 READ_MAX = 4
 _STARTS = (
     *(CommandType.START_PROCESS, CommandType.SCHEDULER, CommandType.COMPLEMENT_DATA),
@@ -76,7 +76,7 @@ def unfinished_below(tx: Transaction, run: int) -> bool:
 
 
 def left_over(_: Transaction, after: int) -> None:
-    """No run has so many attempts."""
+    """None: no run has so many attempts."""
 
 
 def delete(tx: Transaction, old: OldRuns, rows_max: int = ROWS_MAX) -> Deleted:
@@ -106,8 +106,7 @@ def delete(tx: Transaction, old: OldRuns, rows_max: int = ROWS_MAX) -> Deleted:
 
 
 def delete_history(tx: Transaction, rows: Sequence[Row]) -> int:
-    """Those of some time ago below the first command that waits and the newest run's, but the newest; they raise the
-    floor."""
+    """Delete old history below the first waiting command and the newest run's, except the newest; raises the floor."""
     waiting = min((row.id for row, _ in tx.scan(tx.server.commands.rows)), default=2**63 - 1)
     newest = max((row.id for row, _ in tx.scan(tx.server.history.rows)), default=0)
     last = max(((row.id, each.command_id) for row, each in tx.scan(tx.server.instances.rows)), default=None)

@@ -14,7 +14,7 @@ from tests.simulation.tables import Transaction
 
 
 def notify_awaiting(tx: Transaction, ids: Sequence[WorkflowInstanceId]) -> None:
-    """What is above hears of the end, the line is called, and triggers start. Backfills are not simulated."""
+    """Notify the parents, call the line, and fire triggers. Backfills are not simulated."""
     ended = [each for _, each in rows_of(tx, ids)]
     above = [each for each in ended if each.parent is not None and rows_of(tx, [each.parent.instance])]
     for each in above:

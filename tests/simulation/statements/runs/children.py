@@ -48,7 +48,7 @@ def _children(tx: Transaction, ids: Collection[int]) -> list[tuple[Row, Values]]
 
 
 def of(tx: Transaction, parents: Collection[WorkflowInstanceId]) -> dict[WorkflowInstanceId, list[ChildState]]:
-    """One that its task asked to go on counts as running, though nobody has taken its command yet."""
+    """A child that its task resumes counts as running, even before its command is taken."""
     found: dict[WorkflowInstanceId, list[ChildState]] = {id_: [] for id_ in parents}
     if not parents:
         return found
@@ -110,7 +110,7 @@ def resume(tx: Transaction, links: Sequence[tuple[Parent, int]]) -> None:
 
 
 def halt(tx: Transaction, halts: Mapping[WorkflowInstanceId, TaskState]) -> None:
-    """Their rows FOR NO KEY UPDATE, so that a child is seen here or the halt by whoever starts it."""
+    """Their rows FOR NO KEY UPDATE, so that either a child is seen here, or the halt by the master that starts it."""
     for row, _ in rows_of(tx, halts):
         tx.lock(row)
     for row, each in _children(tx, halts):
@@ -132,7 +132,7 @@ def report_unmade(tx: Transaction, unmade: Sequence[Unmade]) -> None:
 
 
 def report_at_rest(tx: Transaction, reasons: Mapping[WorkflowInstanceId, str | None]) -> None:
-    """One that goes on already tells of its end by itself; one that rests counts as a failure if there is a reason."""
+    """A continued child reports its own end; a resting one counts as a failure if there is a reason."""
     told = set()
     for row, each in rows_of(tx, reasons):
         parent, reason = each.parent, reasons[row.id]

@@ -71,7 +71,7 @@ def read(tx: Transaction, id_: WorkflowInstanceId) -> WorkflowInstance:
 
 
 def change_version(tx: Transaction, change: VersionChange) -> None:
-    """WHERE id = ...: whoever changes it holds the row since it judged its state (`lock`)."""
+    """WHERE id = ...: the caller has held the row since it judged the state (`lock`)."""
     for row, _ in rows_of(tx, [change.id]):
         tx.update(
             row,
@@ -85,7 +85,7 @@ def change_version(tx: Transaction, change: VersionChange) -> None:
 
 
 def revive(tx: Transaction, revivals: Sequence[Revival], master: Epoch) -> dict[WorkflowInstanceId, WorkflowInstance]:
-    """WHERE id = ...: whoever revives holds the row since it judged its state (`lock`)."""
+    """WHERE id = ...: the caller has held the row since it judged the state (`lock`)."""
     revived = {}
     for each in revivals:
         for row, before in rows_of(tx, [each.id]):

@@ -52,7 +52,7 @@ def still_waiting(tx: Transaction, master: Epoch | None, ids: Collection[TaskIns
 
 
 def walk(tx: Transaction, master: Epoch, after: Place, limit: int) -> Stretch:
-    """Of all masters in the order of (run, task), LIMIT n; of those the own."""
+    """Of all masters in the order of (run, task), LIMIT n; of those its own."""
     every = sorted(
         (
             (task.workflow_instance_id, row.id, row, task)
@@ -105,7 +105,7 @@ def find(tx: Transaction, spans: Sequence[Span]) -> dict[Span, Found]:
 
 
 def coming(tx: Transaction, spans: Sequence[Span]) -> set[Span]:
-    """Those for which a command of a schedule or backfill waits, for a date before their end."""
+    """The spans for which a command of a schedule or backfill waits, for a date before their end."""
     waiting = [
         (command.row.workflow_code, datetime.fromisoformat(command.row.schedule_time))
         for _, command in tx.scan(tx.server.commands.rows)

@@ -54,7 +54,7 @@ def fail_over(
     without: Sequence[WorkflowInstanceId] = (),
     only: WorkflowInstanceId | None = None,
 ) -> int:
-    """What is to be driven, has no living master and no open RECOVER command, FOR UPDATE SKIP LOCKED."""
+    """Runs to be driven without a living master and an open RECOVER command, FOR UPDATE SKIP LOCKED."""
     handed = 0
     for row, each in _left_behind(tx, without):
         if handed < limit and only in (None, row.id) and tx.try_lock(row):
@@ -66,7 +66,7 @@ def fail_over(
 
 
 def left_behind(tx: Transaction, limit: int, without: Sequence[WorkflowInstanceId] = ()) -> list[WorkflowInstanceId]:
-    """The same, only held."""
+    """The same runs, only locked."""
     return [row.id for row, _ in _left_behind(tx, without) if tx.try_lock(row)][:limit]
 
 

@@ -32,7 +32,7 @@ def standing(tx: Transaction, lines: Collection[Line]) -> list[Standing]:
 
 
 def _max_active(tx: Transaction, code: WorkflowCode) -> int:
-    """Of the current version."""
+    """The value of the current version."""
     row = tx.server.definitions.rows.get(code)
     return row.values.max_active if row is not None and row.values is not None else 1
 
@@ -62,7 +62,7 @@ def _line(run: Values) -> Line:
 
 
 def _standing(tx: Transaction, line: Line) -> list[Values]:
-    """Who has not ended."""
+    """The runs that have not ended."""
     unfinished = (each for _, each in tx.scan(tx.server.instances.unfinished))
     return [each for each in unfinished if _line(each) == line and not each.state.is_final]
 
@@ -72,7 +72,7 @@ def waiting(tx: Transaction, lines: Mapping[Line, int]) -> list[InLine]:
 
 
 def overtaken(tx: Transaction, lines: Mapping[Line, int], limit: int) -> dict[Line, list[WorkflowInstanceId]]:
-    """Before the newest that waits and has priority, and too old to be among so many of the newest."""
+    """Runs before the newest waiting one with priority, and too old to be among the newest `max_active`."""
     found = {}
     for line in sorted(lines):
         runs = sorted((each for each in _standing(tx, line) if each.state is W.SERIAL_WAIT), key=_place)
@@ -96,7 +96,7 @@ def _with_room(tx: Transaction) -> list[Line]:
 
 
 def call(tx: Transaction, codes: Collection[WorkflowCode]) -> None:
-    """Of each workflow in which anybody waits all lines, if nobody has called them, or a master may have died of it."""
+    """Call all lines of workflows with waiting runs, unless they are called by a command that killed no master."""
     called = {code for code, params in _called(tx, deaths_max=0) if params == "{}"}
     waits = {each.workflow_code for _, each in tx.scan(tx.server.instances.unfinished) if each.state is W.SERIAL_WAIT}
     for code in sorted(waits & set(codes)):
@@ -105,7 +105,7 @@ def call(tx: Transaction, codes: Collection[WorkflowCode]) -> None:
 
 
 def call_without_lock(tx: Transaction, code: WorkflowCode) -> None:
-    """Of a workflow in which anybody waits all lines, whoever has called them."""
+    """Call all lines of a workflow with waiting runs, called or not."""
     waits = {each.workflow_code for _, each in tx.scan(tx.server.instances.unfinished) if each.state is W.SERIAL_WAIT}
     if code in waits:
         commands.ask(tx, C.RECOVER_SERIAL_WAIT, workflow_code=str(code), created_by="serial")
@@ -137,7 +137,7 @@ def _params(line: Line) -> str:
 
 
 def call_missed(tx: Transaction) -> int:
-    """Of each workflow with lines that have room and whom nobody has called, all lines."""
+    """Call all lines of each workflow whose lines have room and are not called."""
     called = _called(tx)
     whole = {code for code, params in called if params == "{}" or str(params).startswith('{"serial_from"')}
     calls = {

@@ -22,7 +22,7 @@ _ENDED = {"ending_as": None, "ending_reason": None}
 def insert(
     tx: Transaction, new: Sequence[NewInstance], master: Epoch
 ) -> dict[CommandId, tuple[WorkflowInstanceId, datetime]]:
-    """With ON CONFLICT DO NOTHING for whatever may be there already: children, starts by tasks, fires."""
+    """With ON CONFLICT DO NOTHING for what may exist already: children, starts by tasks, fires."""
     server, made = tx.server, {}
     if isinstance(tx, Session) and any(each.workflow_code == server.suspect_code for each in new):
         server.on_suspect(tx.process)
@@ -175,5 +175,5 @@ def _may_be_driven(state: WorkflowState) -> bool:
 
 
 def ran_s(tx: Transaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> dict[WorkflowInstanceId, float]:
-    """Of those that `read_owned` finds."""
+    """For those that `read_owned` finds."""
     return {each.id: each.ran_s for each in read_owned(tx, ids, master)}

@@ -21,7 +21,7 @@ PROVEN_S = 3.0
 
 
 def _streams(tx: Transaction, group: str) -> list[tuple[Row, Values]]:
-    """Those that run, and those that wait for a place only."""
+    """Streams that run, and those that wait only for a place."""
     return [
         (row, task)
         for row, task in tx.scan(tx.server.tasks.unfinished)
@@ -75,7 +75,7 @@ class EarlyEnd(NamedTuple):
 
 
 def early_ends(tx: Transaction) -> list[EarlyEnd]:
-    """Those of lately."""
+    """Recent early ends."""
     found = []
     for row, task in list(tx.scan(tx.server.tasks.unfinished)):
         if task.stream is None or not task.retries or task.state not in (T.QUEUED, *RUNNING):

@@ -75,7 +75,7 @@ def first_in_line(tx: Transaction) -> set[FirstInLine]:
 
 
 def _fits(tx: Transaction, needs: Mapping[str, int]) -> bool:
-    """Whether there are so many, whoever has them."""
+    """Whether there are enough, held or not."""
     sizes = Counter(each.pool for _, each in tx.scan(tx.server.resources.rows))
     return all(sizes[name] >= number for name, number in needs.items())
 
@@ -192,7 +192,7 @@ def _has_begun_again(tx: Transaction, run: WorkflowInstanceId, code: TaskCode, e
 
 
 def asked_rebalances(tx: Transaction) -> list[str]:
-    """Nobody asks: masters do it by themselves."""
+    """None: masters rebalance by themselves."""
     return []
 
 

@@ -22,19 +22,19 @@ def asks(task: Values) -> bool:
 
 
 def limited(tx: Transaction) -> Iterator[tuple[Row, Values]]:
-    """Those that have a timeout."""
+    """Those with a timeout."""
     for row, task in tx.scan(tx.server.tasks.unfinished):
         if asks(task) and _params(task).timeout:
             yield row, task
 
 
 def begun(tx: Transaction, attempts: Sequence[tuple[WorkflowInstanceId, TaskCode, int]]) -> list[Approval]:
-    """For alerts, which are for people."""
+    """For alerts, which only people read."""
     return []
 
 
 def due(tx: Transaction, limit: int, without: Sequence[TaskInstanceId]) -> list[TaskInstanceId]:
-    """Those whose timeout has passed, the longest first."""
+    """Those whose timeout has passed, longest ago first."""
     found = [TaskInstanceId(row.id) for row, _ in _due(tx)]
     return [id_ for id_ in found if id_ not in without][:limit]
 
@@ -42,7 +42,7 @@ def due(tx: Transaction, limit: int, without: Sequence[TaskInstanceId]) -> list[
 def end_late(
     tx: Transaction, limit: int, without: Sequence[TaskInstanceId] = (), only: TaskInstanceId | None = None
 ) -> int:
-    """The same, FOR NO KEY UPDATE SKIP LOCKED, end."""
+    """End those, FOR NO KEY UPDATE SKIP LOCKED."""
     ended: list[int] = []
     for row, task in _due(tx):
         if row.id not in without and only in (None, row.id) and len(ended) < limit and tx.try_lock(row):

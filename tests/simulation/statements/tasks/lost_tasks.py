@@ -39,7 +39,7 @@ def mark_lost(
 
 
 def _workers_lost(tx: Transaction, lost: Values) -> int:
-    """How many workers were lost that ran this task; of a stream only those that ran it for a moment."""
+    """How many workers were lost that ran this task; for a stream only those that ran it briefly."""
     return sum(
         lost.attempt - ATTEMPTS_MAX <= each.attempt <= lost.attempt
         and (each.attempt == lost.attempt or (each.reason or "").startswith(LOST))
@@ -55,7 +55,7 @@ def _order(task: Values) -> tuple[int, int, int]:
 
 
 def lost(tx: Transaction, limit: int, without: Sequence[TaskInstanceId] = ()) -> list[TaskInstanceId]:
-    """The same, only held."""
+    """The same tasks, only locked."""
     return [row.id for row, _ in _lost(tx, without) if tx.try_lock(row)][:limit]
 
 

@@ -44,7 +44,7 @@ def _is_in_master(task: Values) -> bool:
 
 
 def ran_s(task: Values) -> float:
-    """For how long a stream ran that has ended."""
+    """The duration of an ended stream."""
     if task.stream is None or task.ended_s is None or task.started_s is None:
         return 0
     return float(task.ended_s - task.started_s)

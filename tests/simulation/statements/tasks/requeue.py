@@ -20,7 +20,7 @@ _WHY = {T.PAUSE: "it was held back by a pause", T.KILL: "it was stopped before i
 
 
 def put_back(tx: Transaction, ids: Sequence[TaskInstanceId]) -> list[QueuedAttempt]:
-    """Of rows that the transaction holds: QUEUED, or as the run is to halt; it reads the run without a lock."""
+    """For locked rows: QUEUED, or as the run must halt; reads the run without a lock."""
     server = tx.server
     queued: list[QueuedAttempt] = []
     ended = []

@@ -58,7 +58,7 @@ def is_searched(task: Values, groups: Sequence[str], places: Places | None) -> b
 
 
 def claimed_task(tx: Transaction, task: Values) -> ClaimedTask:
-    """What a worker gets of an attempt."""
+    """The attempt as a worker gets it."""
     instance = tx.get(tx.server.instances, task.workflow_instance_id)
     assert instance is not None
     return ClaimedTask(

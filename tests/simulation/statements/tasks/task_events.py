@@ -62,7 +62,7 @@ def is_stale(tx: Transaction, run: Values | None) -> bool:
 
 
 def readdress(tx: Transaction) -> int:
-    """Of each owner that is gone, to who owns the run and lives, FOR UPDATE SKIP LOCKED."""
+    """Move events of gone owners to the living owners of the runs, FOR UPDATE SKIP LOCKED."""
     owners = set()
     count = 0
     for row, _, run in strays(tx):
@@ -85,7 +85,7 @@ def _told(event: Values) -> AttemptEnd | ChildState | HaltRequest:
 
 
 def drop_stale(tx: Transaction) -> int:
-    """Of instances that have ended, or are not there, whose master is gone; FOR UPDATE SKIP LOCKED."""
+    """Delete events of ended or missing runs whose master is gone; FOR UPDATE SKIP LOCKED."""
     stale = [row for row, _, run in strays(tx) if is_stale(tx, run) and tx.try_lock(row)]
     for row in stale:
         tx.delete(row)

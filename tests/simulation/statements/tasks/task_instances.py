@@ -81,8 +81,8 @@ def halt(
     abandoned: Collection[WorkflowInstanceId],
     master: Epoch,
 ) -> list[tuple[WorkflowInstanceId, AttemptEnd]]:
-    """What waits or is queued of own instances; of those given up also what lives in the master. All that is open is
-    held first, FOR NO KEY UPDATE."""
+    """End what waits or is queued of own runs; of those given up also what runs in the master. All open rows are locked
+    first, FOR NO KEY UPDATE."""
     ended = []
     tasks = [each for id_ in halts for each in tx.of_key(tx.server.tasks, id_)]
     for row in sorted((row for row, task in tasks if not task.state.is_final), key=lambda row: row.id):

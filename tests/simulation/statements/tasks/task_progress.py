@@ -10,4 +10,4 @@ from tests.simulation.tables import Transaction
 
 
 def record(tx: Transaction, reported: Sequence[Reported], worker: Epoch) -> None:
-    """No task reports progress, and nobody reads it to decide."""
+    """Do nothing: no task reports progress, and no decision reads it."""

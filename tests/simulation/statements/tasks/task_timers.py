@@ -48,7 +48,7 @@ def _late(tx: Transaction) -> list[tuple[Row, Values]]:
 
 
 def resume(tx: Transaction, limit: int) -> int:
-    """What began to wait in the future, FOR UPDATE SKIP LOCKED, waits from now on."""
+    """Waits that began in the future begin now, FOR UPDATE SKIP LOCKED."""
     now_s, count = tx.server.now_s, 0
     for row, task in list(tx.scan(tx.server.tasks.unfinished)):
         if is_set_back(tx, task) and count < limit and tx.try_lock(row):
@@ -70,12 +70,12 @@ def is_set_back(tx: Transaction, task: Values) -> bool:
 
 
 def next_due_in_s(tx: Transaction) -> float:
-    """Of DELAY_EXECUTION that is not due yet, and of what is queued until a time to come."""
+    """For DELAY_EXECUTION that is not due yet, and attempts queued until a future time."""
     return min((at_s - tx.server.now_s for at_s in times_s(tx) if at_s > tx.server.now_s), default=1e9)
 
 
 def times_s(tx: Transaction) -> list[float]:
-    """When something is to be done with each attempt that waits for a time or, with a limit, for a worker."""
+    """The times at which attempts that wait for a time or, with a limit, for a worker are due."""
     tasks = [task for _, task in tx.scan(tx.server.tasks.unfinished)]
     waiting = [task.due_s for task in tasks if task.state is T.DELAY_EXECUTION]
     waiting += [task.due_s for _, task in approvals.limited(tx)]

@@ -1,4 +1,4 @@
-"""What a worker hears from the database, and what it wakes: claims, checks of pools, kills, drains."""
+"""A worker's listener: which notifications wake claims, checks of pools, kills and drains."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from node.life import Life
 from worker.claims.writer import Writer
 
 
-def ears_of(life: Life, writer: Writer, groups: Sequence[str]) -> Listener:
-    """The ears of one life, which hear of work for these groups."""
+def listener_of(life: Life, writer: Writer, groups: Sequence[str]) -> Listener:
+    """The listener of one life, for work of these groups."""
 
     def queued(payload: str) -> None:
         if concerns(payload, groups):
@@ -22,7 +22,7 @@ def ears_of(life: Life, writer: Writer, groups: Sequence[str]) -> Listener:
             writer.places.note(payload)
             writer.wake.set()
         if concerns(payload, map(of_streams, groups)):
-            writer.streams.queued |= bool(payload)  # else everybody is meant: the next poll finds streams
+            writer.streams.queued |= bool(payload)  # otherwise all groups are meant: the next poll finds streams
             writer.wake.set()
 
     def for_pools(payload: str) -> None:

@@ -1,16 +1,16 @@
-"""What a node remembers until beats tell of it."""
+"""What a node remembers until beats cover it."""
 
 from __future__ import annotations
 
 from dao.cluster.went_back import KNOWN_MAX
-from node.lately import Lately
+from node.confirmed_ids import ConfirmedIds
 from tests.master.lives import begin_life
 
 
 async def test_what_was_confirmed_is_remembered_until_the_second_beat(database_url: str) -> None:
     life = await begin_life(database_url)
     try:
-        lately = Lately[int](life)
+        lately = ConfirmedIds[int](life)
         seen = []
         for number in range(4):
             lately.add([number])

@@ -1,4 +1,4 @@
-"""SWITCH and CONDITIONS: which branch is chosen. Decided in the master at the moment when the task may begin. Pure."""
+"""SWITCH and CONDITIONS: chooses the branch in the master, at the moment when the task may begin. Pure."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def chosen_branch(
     values: Callable[[], tuple[Mapping[str, str], Collection[str]]],
     succeeded: Callable[[TaskCode], bool],
 ) -> frozenset[TaskCode] | None:
-    """The tasks that a task chooses; None if it is not a task that chooses. Raises `Refused` if it cannot decide.
+    """The chosen tasks; None if the task does not choose. Raises `Refused` if it cannot decide.
 
-    `values` are those that it sees, and the names of those that are JSON.
+    `values` returns what the task sees, and the names of JSON values.
     """
     match plan.tasks[code].logic:
         case SwitchParams() as params:
