@@ -9,16 +9,18 @@ In the text, `:account` is the argument of that name, `:account.id` an attribute
 `:rows.0` that of their first parts; `:rows` of a mapping are its keys, `:rows.values` the values.
 
 The result is what the signature says: `R` the only row, `R | None` the first one if there is one, `list[R]` all,
-`set[R]` too, `dict[K, V]` the first column by the others; `None` nothing. `int` and `bool` of a statement that returns
+`set[R]` too, `dict[K, V]` the first column by the others, `dict[K, list[V]]` those of each first column, an empty list
+for what has none; `None` nothing. `int` and `bool` of a statement that returns
 no rows are how many it wrote, and whether any. `R` is a dataclass or named tuple of the columns in their order, with
-an enum, a tuple or another row where a field is one; or the type of the only column.
+an enum, a tuple, a mapping or another row where a field is one; or the type of the only column.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache, partial, wraps
@@ -27,10 +29,12 @@ from operator import attrgetter, itemgetter
 from types import NoneType, UnionType
 from typing import Any, Concatenate, ParamSpec, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+from dao.postgres.notify import changed, notify
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import notation_of
 from dao.postgres.rows import Rows
 from dao.postgres.sql import Sql, parameters_of
+from model.changes import Changes
 from model.errors import NotFound
 
 P = ParamSpec("P")
@@ -57,6 +61,7 @@ def statement(text: str) -> Callable[[Function[C, P, R]], Function[C, P, R]]:
             if (make := _made_by(name, array_of, names, several, module)) is not None
         }
         result = cache(partial(_result, function))
+        announces: list[Callable[[C, Given], Awaitable[None]]] = []
 
         @wraps(function)
         async def call(connection: C, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -67,8 +72,11 @@ def statement(text: str) -> Callable[[Function[C, P, R]], Function[C, P, R]]:
             if not rows.all() and rows.rowcount <= 0 and (raised := vars(call).get("missing")) is not None:
                 raise raised(values)
             answer: R = result()(rows)
+            for announce in announces if is_sent else ():
+                await announce(connection, values)
             return answer
 
+        call.announces = announces  # type: ignore[attr-defined]
         call.sql = sql  # type: ignore[attr-defined]
         return cast(Function[C, P, R], call)
 
@@ -88,6 +96,35 @@ def missing(
 
     def made(function: Function[C, P, R]) -> Function[C, P, R]:
         vars(function)["missing"] = raised
+        return function
+
+    return made
+
+
+def changing(changes: Callable[..., Changes]) -> Callable[[Function[C, P, R]], Function[C, P, R]]:
+    """Make a statement say to those who watch what it changed: what a function makes of those arguments that it has."""
+    names = list(signature(changes).parameters)
+
+    async def announce(connection: AsyncConnection, values: Given) -> None:
+        await changed(connection, changes(*[values[name] for name in names]))
+
+    return _announcing(announce)
+
+
+def notifying(channel: str) -> Callable[[Function[C, P, R]], Function[C, P, R]]:
+    """Make a statement wake everybody who listens to a channel."""
+
+    async def announce(connection: AsyncConnection, _: Given) -> None:
+        await notify(connection, channel)
+
+    return _announcing(announce)
+
+
+def _announcing(
+    announce: Callable[[AsyncConnection, Given], Awaitable[None]],
+) -> Callable[[Function[C, P, R]], Function[C, P, R]]:
+    def made(function: Function[C, P, R]) -> Function[C, P, R]:
+        vars(function)["announces"].append(announce)
         return function
 
     return made
@@ -147,7 +184,10 @@ def _result(function: Callable[..., Any]) -> Callable[[Rows], Any]:
         kind, (read, _) = (set if origin is set else list), reader_of(inner[0])
         return lambda rows: kind(map(read, rows))
     if origin in (dict, Mapping):
-        (key, width), (value, _) = map(reader_of, inner)
+        several = get_origin(inner[1]) is list
+        (key, width), (value, _) = reader_of(inner[0]), reader_of(get_args(inner[1])[0] if several else inner[1])
+        if several:
+            return lambda rows: _grouped((key(row), value(row[width:])) for row in rows)
         return lambda rows: {key(row): value(row[width:]) for row in rows}
     read, _ = reader_of(type_)
     if NoneType in inner:
@@ -156,6 +196,13 @@ def _result(function: Callable[..., Any]) -> Callable[[Rows], Any]:
         found = whole if width > 1 else read
         return lambda rows: found(rows.all()[0]) if rows.all() else None
     return lambda rows: read(rows.one())
+
+
+def _grouped(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, list[Any]]:
+    found: dict[Any, list[Any]] = defaultdict(list)
+    for key, value in pairs:
+        found[key].append(value)
+    return found
 
 
 @cache
@@ -173,6 +220,9 @@ def reader_of(type_: Any) -> tuple[Callable[[Sequence[Any]], Any], int]:
         return _reader(type_, [hints[each] for each in type_._fields])
     if origin is tuple and ... not in inner:
         return _reader(lambda *columns: columns, inner)
+    if origin in (dict, Mapping):
+        read, _ = reader_of(inner[1])
+        return lambda row: {key: read((value,)) for key, value in (row[0] or {}).items()}, 1
     if origin in (tuple, frozenset):
         (read, _), kind = reader_of(inner[0]), origin
         return lambda row: kind(read((each,)) for each in row[0] or ()), 1

@@ -56,7 +56,7 @@ async def test_a_statement_gives_the_columns_of_its_type(database: Database, fun
         return
     origin, inner = get_origin(type_), get_args(type_)
     if origin in (dict, Mapping):
-        assert columns == sum(reader_of(each)[1] for each in inner)
+        assert columns == sum(reader_of(get_args(each)[0] if get_origin(each) is list else each)[1] for each in inner)
     else:
         assert columns == reader_of(inner[0] if origin in (list, set, Sequence) else type_)[1]
 
