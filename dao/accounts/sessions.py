@@ -34,10 +34,6 @@ class FoundSession:
     roles: Mapping[str, Role]
 
 
-_INSERT = Sql("""
-    INSERT INTO login_session (secret_hash, csrf_hash, account_id, expires_at, address, user_agent)
-    VALUES (:secret_hash, :csrf_hash, :account, clock_timestamp() + :lives, :address, :user_agent) RETURNING id
-""")
 # index: login_session_secret. Who finds the row locked leaves last_seen_at to the other request. What was seen in the
 # future was seen before the clock was set back.
 _FIND = Sql("""
@@ -61,6 +57,10 @@ _FIND = Sql("""
 """)
 
 
+@statement("""
+    INSERT INTO login_session (secret_hash, csrf_hash, account_id, expires_at, address, user_agent)
+    VALUES (:secret_hash, :csrf_hash, :account, clock_timestamp() + :LIVES_MAX, :address, :user_agent) RETURNING id
+""")
 async def insert(
     connection: AsyncConnection,
     account: AccountId,
@@ -68,11 +68,7 @@ async def insert(
     csrf_hash: bytes,
     address: str,
     user_agent: str,
-) -> LoginSessionId:
-    values = {"account": account, "secret_hash": secret_hash, "csrf_hash": csrf_hash, "lives": LIVES_MAX}
-    return LoginSessionId(
-        (await connection.execute(_INSERT, {**values, "address": address, "user_agent": user_agent})).scalar_one()
-    )
+) -> LoginSessionId: ...
 
 
 async def find(connection: AsyncConnection, secret_hash: bytes) -> FoundSession | None:

@@ -10,7 +10,7 @@ from dao.accounts.rows import TokenRow
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.rows import Row
 from dao.postgres.sql import Sql
-from dao.postgres.statements import statement
+from dao.postgres.statements import missing, statement
 from model.accounts.rights import Role, Scope
 from model.accounts.tokens import TokensEnd
 from model.errors import Refused, Unauthenticated
@@ -81,7 +81,6 @@ _FIND = Sql("""
            AS roles
     FROM found
 """)
-_BY_SESSION = Sql("SELECT by_session FROM token WHERE id = :id AND revoked_at IS NULL")
 _REVOKE_ALL = Sql("""
     UPDATE token SET revoked_at = clock_timestamp()
     WHERE account_id = :account AND revoked_at IS NULL AND expires_at > clock_timestamp()
@@ -129,12 +128,10 @@ async def revoke(connection: AsyncConnection, account: AccountId, token: TokenId
     """Revoke a token of this account; None if it has no such token that is not revoked."""
 
 
+@missing(lambda: Unauthenticated("this token is unknown, revoked or expired; make a new one"))
+@statement("SELECT by_session FROM token WHERE id = :token AND revoked_at IS NULL")
 async def is_by_session(connection: AsyncConnection, token: TokenId) -> bool:
     """Whether a session made this token, directly or through another one. Raises `Unauthenticated`: it was revoked."""
-    found: bool | None = (await connection.execute(_BY_SESSION, {"id": token})).scalar()
-    if found is None:  # since the request came
-        raise Unauthenticated("this token is unknown, revoked or expired; make a new one")
-    return found
 
 
 async def revoke_all(connection: AsyncConnection, account: AccountId, which: TokensEnd) -> int:

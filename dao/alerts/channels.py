@@ -8,6 +8,7 @@ from dao.alerts.rows import Channel
 from dao.postgres.notify import ALERT_CHANGED, notify
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import notifying, statement
 from dao.secrets.sealed_rows import check_name, reseal
 from dao.secrets.vault import Vault
 from model.alerts.channels import CHANNEL_PURPOSE, parse_channel_url
@@ -70,7 +71,6 @@ _TRY_NOW = Sql("""
     WHERE channel_id = (SELECT id FROM alert_channel WHERE name = :name) AND state = 'WAIT'
       AND next_try_at > clock_timestamp()
 """)
-_DELETE = Sql("DELETE FROM alert_channel WHERE id = :id")
 _UNDER_OTHERS = Sql(
     "SELECT name, url, key_id FROM alert_channel WHERE key_id IS DISTINCT FROM :key ORDER BY name FOR UPDATE"
 )
@@ -128,10 +128,10 @@ async def change(connection: AsyncConnection, held: Channel, content: ChannelCon
     await notify(connection, ALERT_CHANGED)
 
 
+@notifying(ALERT_CHANGED)
+@statement("DELETE FROM alert_channel WHERE id = :held.id")
 async def delete(connection: AsyncConnection, held: Channel) -> None:
     """Delete a channel that is held, with what it was sent."""
-    await connection.execute(_DELETE, {"id": held.id})
-    await notify(connection, ALERT_CHANGED)
 
 
 async def rotate(connection: AsyncConnection, vault: Vault) -> int:

@@ -9,6 +9,7 @@ from dao.alerts.rows import Group
 from dao.postgres.notify import ALERT_CHANGED, notify
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import notifying, statement
 from model.errors import NotFound
 from model.near import cure_of
 
@@ -36,7 +37,6 @@ _JOIN = Sql("""
     SELECT :id, c.id FROM alert_channel c WHERE c.name = ANY(CAST(:channels AS text[]))
     ON CONFLICT DO NOTHING
 """)
-_DELETE = Sql("DELETE FROM alert_group WHERE id = :id")
 
 
 async def all_groups(connection: AsyncConnection) -> list[Group]:
@@ -69,10 +69,10 @@ async def put(connection: AsyncConnection, name: str, description: str, of: Sequ
     await notify(connection, ALERT_CHANGED)
 
 
+@notifying(ALERT_CHANGED)
+@statement("DELETE FROM alert_group WHERE id = :group.id")
 async def delete(connection: AsyncConnection, group: Group) -> None:
     """Delete a group that is held; its channels stay."""
-    await connection.execute(_DELETE, {"id": group.id})
-    await notify(connection, ALERT_CHANGED)
 
 
 async def not_found(connection: AsyncConnection, name: str) -> NotFound:

@@ -12,6 +12,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import changing, statement
 from model.changes import Changes
 from model.choices import FailureStrategy, Priority, TaskDependType
 from model.errors import NotFound, Refused
@@ -84,7 +85,6 @@ _TO_SET_ASIDE = Sql("""
       AND NOT EXISTS (SELECT FROM error_command e WHERE e.command_id = command.id)
     ORDER BY id LIMIT :limit FOR UPDATE
 """)
-_DROP = Sql("DELETE FROM error_command WHERE command_id = ANY(CAST(:ids AS bigint[]))")
 
 SET_ASIDE_AT_ONCE = 1_000
 """A queue may be larger than the memory of who sets it aside."""
@@ -134,11 +134,10 @@ async def retry_error_command(
     return CommandId(row.id)
 
 
+@changing(lambda: Changes(errors=True))
+@statement("DELETE FROM error_command WHERE command_id = ANY(CAST(:ids AS bigint[]))")
 async def drop_error_commands(connection: AsyncConnection, ids: Collection[CommandId]) -> int:
     """Delete refused commands, and return how many there were; `command_history` still records them."""
-    dropped = int((await connection.execute(_DROP, {"ids": list(ids)})).rowcount)
-    await changed(connection, Changes(errors=True))
-    return dropped
 
 
 async def set_commands_aside(connection: FencedTransaction, reason: str) -> int:

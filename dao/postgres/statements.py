@@ -23,7 +23,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from functools import cache, partial, wraps
+from functools import cache, wraps
 from inspect import Parameter, signature
 from operator import attrgetter, itemgetter
 from types import NoneType, UnionType
@@ -32,7 +32,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, Union, cast, get_args, 
 from dao.postgres.notify import changed, notify
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import notation_of
-from dao.postgres.rows import Rows
+from dao.postgres.rows import Row, Rows
 from dao.postgres.sql import Sql, parameters_of
 from model.changes import Changes
 from model.errors import NotFound
@@ -43,6 +43,8 @@ C = TypeVar("C", bound=AsyncConnection)
 Function = Callable[Concatenate[C, P], Coroutine[Any, Any, R]]
 Given = Mapping[str, Any]
 NOTHING = Rows([], 0)
+WHOLE = 1_000
+"""More columns than any row has."""
 _SEVERAL = re.compile(r"(Collection|Sequence|Iterable|Set|set|frozenset|list|Mapping|dict)\b")
 
 
@@ -55,18 +57,18 @@ def statement(text: str) -> Callable[[Function[C, P, R]], Function[C, P, R]]:
         names, defaults, several = _arguments(function)
         sources = {name.split(".")[0] for name in parameters_of(text)} & several
         module = vars(sys.modules[function.__module__])
-        made_by = {
+        makers = {
             name: make
             for name, array_of in parameters_of(text).items()
             if (make := _made_by(name, array_of, names, several, module)) is not None
         }
-        result = cache(partial(_result, function))
+        result = cache(lambda: _result(function, vars(call).get("made")))
         announces: list[Callable[[C, Given], Awaitable[None]]] = []
 
         @wraps(function)
         async def call(connection: C, *args: P.args, **kwargs: P.kwargs) -> R:
             values: dict[str, Any] = {**defaults, **dict(zip(names, args, strict=False)), **kwargs}
-            values |= {name: make(values) for name, make in made_by.items()}
+            values |= {name: make(values) for name, make in makers.items()}
             is_sent = "unless_empty" not in vars(call) or all(values[each] for each in sources)
             rows = await connection.execute(sql, values) if is_sent else NOTHING
             if not rows.all() and rows.rowcount <= 0 and (raised := vars(call).get("missing")) is not None:
@@ -130,6 +132,16 @@ def _announcing(
     return made
 
 
+def made_by(make: Callable[[Row], Any]) -> Callable[[Function[C, P, R]], Function[C, P, R]]:
+    """Have `R`, or `V`, of a statement made of each row by a function: what is stored differs from what is read."""
+
+    def made(function: Function[C, P, R]) -> Function[C, P, R]:
+        vars(function)["made"] = make
+        return function
+
+    return made
+
+
 def unless_empty(function: Function[C, P, R]) -> Function[C, P, R]:
     """Do not send a statement for which one of its arguments is empty: its result is that of no rows."""
     vars(function)["unless_empty"] = True
@@ -149,7 +161,7 @@ def _made_by(
     """How the value of a parameter is made; None: it is the argument as it is given."""
     first, _, attribute = name.partition(".")
     if first.isupper():
-        return lambda _: module[name]
+        return (lambda _: list(module[name])) if array_of else lambda _: module[name]
     assert first in arguments, f":{name} is no argument"
     get = None
     if attribute:
@@ -170,8 +182,9 @@ def _listed(values: Collection[Any] | None) -> list[Any] | None:
     return None if values is None else list(values)
 
 
-def _result(function: Callable[..., Any]) -> Callable[[Rows], Any]:
+def _result(function: Callable[..., Any], make: Callable[[Any], Any] | None) -> Callable[[Rows], Any]:
     """What is made of the rows."""
+    reader = reader_of if make is None else lambda _: (make, WHOLE)
     type_ = get_type_hints(function)["return"]
     origin, inner = get_origin(type_), get_args(type_)
     if type_ is NoneType:
@@ -181,18 +194,19 @@ def _result(function: Callable[..., Any]) -> Callable[[Rows], Any]:
     if type_ is int:
         return lambda rows: rows.scalar_one() if any(rows.all()) else rows.rowcount
     if origin in (list, set, Sequence):
-        kind, (read, _) = (set if origin is set else list), reader_of(inner[0])
+        kind, (read, _) = (set if origin is set else list), reader(inner[0])
         return lambda rows: kind(map(read, rows))
     if origin in (dict, Mapping):
         several = get_origin(inner[1]) is list
-        (key, width), (value, _) = reader_of(inner[0]), reader_of(get_args(inner[1])[0] if several else inner[1])
-        if several:
-            return lambda rows: _grouped((key(row), value(row[width:])) for row in rows)
-        return lambda rows: {key(row): value(row[width:]) for row in rows}
-    read, _ = reader_of(type_)
+        key, width = reader_of(inner[0])
+        read, _ = reader(get_args(inner[1])[0] if several else inner[1])
+        value = read if make is not None else lambda row: read(row[width:])
+        mapping = _grouped if several else dict
+        return lambda rows: mapping((key(row), value(row)) for row in rows)
+    read, _ = reader(type_)
     if NoneType in inner:
         # Of a whole row the first column may be NULL.
-        whole, width = reader_of(next(each for each in inner if each is not NoneType))
+        whole, width = reader(next(each for each in inner if each is not NoneType))
         found = whole if width > 1 else read
         return lambda rows: found(rows.all()[0]) if rows.all() else None
     return lambda rows: read(rows.one())

@@ -16,6 +16,7 @@ from dao.postgres.notify import EVENT, notify
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement, unless_empty
 from model.choices import Priority
 from model.ids import Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.runs.instances import ChildState, Parent
@@ -79,31 +80,6 @@ _ABOVE = Sql("""
 _STANDING = Sql("""
     SELECT workflow_instance_id, task_code, attempt, kill_requested FROM task_instance
     WHERE workflow_instance_id = ANY(CAST(:ids AS bigint[])) AND state = 'RUNNING_EXECUTION' AND worker_id IS NULL
-""")
-# A child with an open resume command from its parent counts as running, though no master has taken the command yet. It
-# runs again, or the task learns why not (`report_at_rest`). The parent is not notified of commands from others that are
-# refused: for those, the state in the child's row counts. A reason may name tasks, parameters and limits, and who sees
-# the run above may not see a child of another project: so a reason goes up within a project only, here and below.
-_OF = Sql("""
-    SELECT parent_instance_id, parent_task_code, parent_attempt, child_index,
-           CASE WHEN EXISTS (SELECT FROM command c                                  -- index: command_resume
-                             WHERE c.workflow_instance_id = i.id AND c.from_above
-                               AND c.type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS'))
-                THEN 'RUNNING_EXECUTION' ELSE state END AS state,
-           CASE WHEN i.state = 'SUCCESS' THEN i.outputs
-                WHEN (SELECT project FROM workflow_definition WHERE code = i.workflow_code) IS NOT DISTINCT FROM
-                     (SELECT d.project FROM workflow_instance p JOIN workflow_definition d ON d.code = p.workflow_code
-                      WHERE p.id = i.parent_instance_id)
-                     THEN i.reason END AS outputs
-    FROM workflow_instance i
-    WHERE parent_instance_id = ANY(CAST(:ids AS bigint[]))                         -- index: workflow_instance_child
-""")
-_EXISTING = Sql("""
-    SELECT c.id, c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index
-    FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS bigint[]), CAST(:attempts AS smallint[]),
-                CAST(:indexes AS integer[])) AS w (instance_id, code, attempt, child_index)
-    JOIN workflow_instance c ON c.parent_instance_id = w.instance_id AND c.parent_task_code = w.code
-                            AND c.parent_attempt = w.attempt AND c.child_index = w.child_index
 """)
 # Returns those whose workflow does not exist: no command is inserted for them.
 _START = Sql("""
@@ -238,27 +214,41 @@ async def above(connection: AsyncConnection, ids: Collection[WorkflowInstanceId]
     }
 
 
+# A child with an open resume command from its parent counts as running, though no master has taken the command yet. It
+# runs again, or the task learns why not (`report_at_rest`). The parent is not notified of commands from others that are
+# refused: for those, the state in the child's row counts. A reason may name tasks, parameters and limits, and who sees
+# the run above may not see a child of another project: so a reason goes up within a project only, here and below.
+@unless_empty
+@statement("""
+    SELECT parent_instance_id, parent_task_code, parent_attempt, child_index,
+           CASE WHEN EXISTS (SELECT FROM command c                                  -- index: command_resume
+                             WHERE c.workflow_instance_id = i.id AND c.from_above
+                               AND c.type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS'))
+                THEN 'RUNNING_EXECUTION' ELSE state END AS state,
+           CASE WHEN i.state = 'SUCCESS' THEN i.outputs
+                WHEN (SELECT project FROM workflow_definition WHERE code = i.workflow_code) IS NOT DISTINCT FROM
+                     (SELECT d.project FROM workflow_instance p JOIN workflow_definition d ON d.code = p.workflow_code
+                      WHERE p.id = i.parent_instance_id)
+                     THEN i.reason END AS outputs
+    FROM workflow_instance i
+    WHERE parent_instance_id = ANY(CAST(:parents AS bigint[]))                         -- index: workflow_instance_child
+""")
 async def of(
     connection: AsyncConnection, parents: Collection[WorkflowInstanceId]
 ) -> dict[WorkflowInstanceId, list[ChildState]]:
     """All children of these runs, whatever their state."""
-    found: dict[WorkflowInstanceId, list[ChildState]] = {id_: [] for id_ in parents}
-    if not parents:
-        return found
-    rows = await connection.execute(_OF, {"ids": list(parents)})
-    for instance, code, attempt, index, state, outputs in rows.all():
-        child = ChildState(TaskCode(code), attempt, index, WorkflowState(state), outputs)
-        found[WorkflowInstanceId(instance)].append(child)
-    return found
 
 
+@statement("""
+    SELECT c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index, true, c.id
+    FROM unnest(CAST(:parents.instance AS bigint[]), CAST(:parents.code AS bigint[]),
+                CAST(:parents.attempt AS smallint[]), CAST(:parents.index AS integer[]))
+         AS w (instance_id, code, attempt, child_index)
+    JOIN workflow_instance c ON c.parent_instance_id = w.instance_id AND c.parent_task_code = w.code
+                            AND c.parent_attempt = w.attempt AND c.child_index = w.child_index
+""")
 async def existing(connection: AsyncConnection, parents: Sequence[Parent]) -> dict[Parent, WorkflowInstanceId]:
     """Those of these children that were started before."""
-    rows = (await connection.execute(_EXISTING, _places(parents))).all()
-    return {
-        Parent(WorkflowInstanceId(instance), TaskCode(code), attempt, index): WorkflowInstanceId(id_)
-        for id_, instance, code, attempt, index in rows
-    }
 
 
 async def start(connection: FencedTransaction, new: Sequence[NewChild]) -> None:

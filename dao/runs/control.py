@@ -15,7 +15,7 @@ from dao.postgres.notify import EVENT, changed, notify
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.rows import Row
 from dao.postgres.sql import Sql
-from dao.postgres.statements import statement
+from dao.postgres.statements import made_by, statement
 from dao.runs.code_lists import Unreadable, read_codes
 from dao.runs.workflow_instances import read_instance
 from model.changes import Changes
@@ -117,17 +117,6 @@ _END_WAITING = Sql("""
         ending_reason = CASE WHEN e.state = 'PAUSE' THEN i.ending_reason END
     FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[])) AS e (id, state, reason)
     WHERE i.id = e.id AND coalesce(i.state = 'SERIAL_WAIT', false)
-""")
-_READ = Sql("""
-    SELECT id, workflow_code, workflow_version, failure_strategy, priority::text, worker_group, params, state,
-           requested_state, startup_names,
-           least(greatest(schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') AS schedule_time, time_zone,
-           interval_start, interval_end, dry_run, environment, coalesce(executing, scope) AS scope, depth,
-           parent_instance_id, parent_task_code, parent_attempt, child_index,
-           CASE WHEN isfinite(coalesce(running_since, started_at))
-                THEN greatest(0, extract(epoch FROM clock_timestamp() - coalesce(running_since, started_at)))
-                ELSE 0 END::float8 AS ran_s, ending_as, ending_reason
-    FROM workflow_instance WHERE id = :id
 """)
 _CHANGE_VERSION = Sql("""
     UPDATE workflow_instance SET workflow_version = :version, params = :params, worker_group = :worker_group,
@@ -234,9 +223,20 @@ async def end_waiting(
     await changed(connection, Changes(runs=set(ends)))
 
 
+@made_by(read_instance)
+@statement("""
+    SELECT id, workflow_code, workflow_version, failure_strategy, priority::text, worker_group, params, state,
+           requested_state, startup_names,
+           least(greatest(schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') AS schedule_time, time_zone,
+           interval_start, interval_end, dry_run, environment, coalesce(executing, scope) AS scope, depth,
+           parent_instance_id, parent_task_code, parent_attempt, child_index,
+           CASE WHEN isfinite(coalesce(running_since, started_at))
+                THEN greatest(0, extract(epoch FROM clock_timestamp() - coalesce(running_since, started_at)))
+                ELSE 0 END::float8 AS ran_s, ending_as, ending_reason
+    FROM workflow_instance WHERE id = :id_
+""")
 async def read(connection: AsyncConnection, id_: WorkflowInstanceId) -> WorkflowInstance:
     """A run whose row this transaction locks."""
-    return read_instance((await connection.execute(_READ, {"id": id_})).one())
 
 
 async def change_version(connection: FencedTransaction, change: VersionChange) -> None:

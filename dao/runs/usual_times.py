@@ -6,16 +6,13 @@ from collections.abc import Collection
 
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.ids import TaskCode, WorkflowCode
 
 RUNS_READ_MAX = 1_000
 """How many of the latest successful runs of a workflow, and of its child runs, are read to find the 20 that count:
 others were limited to some tasks, or did no work. `latest_successes` (`sql/schema.sql`) has the same number."""
 
-_OF_RUNS = Sql("""
-    SELECT code, percentile_cont(0.5) WITHIN GROUP (ORDER BY took_s)
-    FROM latest_successes(CAST(:codes AS bigint[])) GROUP BY code
-""")
 _OF_TASKS = Sql("""
     WITH last AS MATERIALIZED (SELECT * FROM latest_successes(CAST(:codes AS bigint[])))
     SELECT own.task_code, percentile_cont(0.5) WITHIN GROUP (ORDER BY own.took_s)
@@ -30,13 +27,15 @@ _OF_TASKS = Sql("""
 """)
 
 
+@statement("""
+    SELECT code, percentile_cont(0.5) WITHIN GROUP (ORDER BY took_s)::float8
+    FROM latest_successes(CAST(:codes AS bigint[])) GROUP BY code
+""")
 async def of_runs(connection: AsyncConnection, codes: Collection[WorkflowCode]) -> dict[WorkflowCode, float]:
     """The median of the seconds that the last successful runs of each of these workflows took, from start to end.
 
     Counted are the latest 20 whole runs; a workflow without any is missing.
     """
-    rows = (await connection.execute(_OF_RUNS, {"codes": list(set(codes))})).all()
-    return {WorkflowCode(code): float(median_s) for code, median_s in rows}
 
 
 async def of_tasks(

@@ -14,7 +14,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
 from dao.postgres.row_arrays import RowArrays
 from dao.postgres.sql import Sql
-from dao.postgres.statements import statement
+from dao.postgres.statements import changing, statement
 from dao.runs.workflow_instances import OwnershipLost, named
 from model.changes import Changes
 from model.choices import Priority, TimeoutStrategy
@@ -208,11 +208,6 @@ _ENDS = RowArrays(
         "outputs": lambda end: end[1].outputs,
     },
 )
-_INVALIDATE = Sql("""
-    UPDATE task_instance t SET flag = 'NO'
-    FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS bigint[])) AS a (instance_id, code)
-    WHERE t.workflow_instance_id = a.instance_id AND t.task_code = a.code AND coalesce(t.flag = 'YES', false)
-""")
 
 
 async def queue(connection: FencedTransaction, tasks: Sequence[NewTask], master: Epoch) -> int:
@@ -307,11 +302,14 @@ async def end_in_master(
         raise OwnershipLost(missed, f"tasks of runs {named(missed)} do not run in master {master} as it believes")
 
 
+@changing(lambda tasks: Changes(tasks={run for run, _ in tasks}))
+@statement("""
+    UPDATE task_instance t SET flag = 'NO'
+    FROM unnest(CAST(:tasks.0 AS bigint[]), CAST(:tasks.1 AS bigint[])) AS a (instance_id, code)
+    WHERE t.workflow_instance_id = a.instance_id AND t.task_code = a.code AND coalesce(t.flag = 'YES', false)
+""")
 async def invalidate(connection: FencedTransaction, tasks: Sequence[tuple[WorkflowInstanceId, TaskCode]]) -> None:
     """Mark all attempts of these tasks as no longer valid, so that the tasks run again."""
-    values = {"instances": [instance for instance, _ in tasks], "codes": [code for _, code in tasks]}
-    await connection.execute(_INVALIDATE, values)
-    await changed(connection, Changes(tasks={instance for instance, _ in tasks}))
 
 
 # Only those: after any other end a task that runs again has all its retries (`WorkflowRunnable._restore`).

@@ -88,7 +88,7 @@ VIEWS = {
     ),
     "claims of late": Hot(lambda c: claim_rates.recent(c, timedelta(days=1)), {"command_history_pkey"}, 5_000),
     "a page of schedules": Hot(lambda c: schedule_listings.page(c, 51), {"schedule_pkey"}, 51),
-    "what runs for longest": Hot(lambda c: attention.oldest(c, None), {"workflow_instance_by_workflow"}, 500),
+    "what runs for longest": Hot(lambda c: attention.running(c, 1), {"workflow_instance_by_workflow"}, 500),
     "what failed last": Hot(lambda c: attention.failed(c, 7, None, 50), {"workflow_instance_by_workflow"}, 10_000),
     "what fires next of all": Hot(lambda c: schedule_listings.upcoming(c, 50), {"schedule_due"}, 110),
     "runs that are to be stopped": Hot(lambda c: bulk.by_ids(c, RUNNING[:100]), {"workflow_instance_pkey"}, 100),

@@ -49,7 +49,7 @@ async def test_a_statement_gives_the_columns_of_its_type(database: Database, fun
         assert prepared.status == ExecStatus.COMMAND_OK, prepared.error_message.decode()
         columns = driver.describe_prepared(b"").nfields
     type_ = get_type_hints(function)["return"]
-    if type_ is NoneType:
+    if type_ is NoneType or hasattr(function, "made"):
         return
     if type_ in (int, bool):
         assert columns <= 1
