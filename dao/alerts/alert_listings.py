@@ -8,7 +8,7 @@ from typing import Any
 
 from dao.alerts.rows import AlertRow, Delivery
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql, filtered
+from dao.postgres.sql import filtered
 from dao.postgres.statements import missing, statement
 
 
@@ -48,13 +48,6 @@ _RESULTS: Mapping[str, str] = {
     "NOBODY": "a.state = 'NOBODY'",
     "SILENCED": "a.state = 'SILENCED'",
 }
-_DELIVERIES = Sql("""
-    SELECT d.alert_id, c.name, d.state, d.tries,
-           CASE WHEN d.state = 'WAIT' AND d.tries > 0 THEN d.next_try_at END, d.last_error, d.sent_at, d.grouped_with
-    FROM alert_delivery d JOIN alert_channel c ON c.id = d.channel_id
-    WHERE d.alert_id = ANY(CAST(:alerts AS bigint[]))
-    ORDER BY d.alert_id, c.name
-""")
 
 
 _PAGE = """
@@ -103,9 +96,12 @@ async def find(connection: AsyncConnection, id_: int) -> tuple[AlertRow, Mapping
     """An alert, and its facts. Raises `NotFound`."""
 
 
+@statement("""
+    SELECT d.alert_id, c.name, d.state, d.tries,
+           CASE WHEN d.state = 'WAIT' AND d.tries > 0 THEN d.next_try_at END, d.last_error, d.sent_at, d.grouped_with
+    FROM alert_delivery d JOIN alert_channel c ON c.id = d.channel_id
+    WHERE d.alert_id = ANY(CAST(:alerts AS bigint[]))
+    ORDER BY d.alert_id, c.name
+""")
 async def deliveries(connection: AsyncConnection, alerts: Sequence[int]) -> dict[int, list[Delivery]]:
     """What became of these alerts: of each its channels, by name."""
-    found: dict[int, list[Delivery]] = {}
-    for alert, *fields in await connection.execute(_DELIVERIES, {"alerts": list(alerts)}):
-        found.setdefault(alert, []).append(Delivery(*fields))
-    return found

@@ -34,19 +34,6 @@ _INSERT = Sql("""
     ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING          -- index: alert_unique
 """)
 _ALERTS = RowArrays(_INSERT, {"facts": lambda new: json.dumps(dict(new.facts), default=str)})
-_RUN_TIMEOUT = Sql("""
-    INSERT INTO alert (kind, severity, project, workflow, workflow_instance_id, alert_group, subject, facts, unique_key)
-    SELECT 'RUN_TIMEOUT', 'WARNING', d.project, d.name, i.id, coalesce(nullif(i.alert_group, ''), 'default'),
-           format('run %s of workflow "%s" takes longer than its timeout of %s min', i.id,
-                  coalesce(d.name, i.workflow_code::text), CAST(:minutes AS text)),
-           jsonb_strip_nulls(jsonb_build_object(
-               'run', i.id, 'workflow', d.name, 'project', d.project, 'timeout_minutes', CAST(:minutes AS text),
-               'started_at', i.started_at, 'running_since', i.running_since)),
-           format('run-timeout:%s:%s', i.id, extract(epoch FROM coalesce(i.running_since, i.started_at)))
-    FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
-    WHERE i.id = :id AND i.master_id = :master AND i.ended_at IS NULL
-    ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING          -- index: alert_unique
-""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +67,23 @@ async def insert(connection: FencedTransaction, new: Sequence[NewAlert]) -> None
         await connection.execute(_INSERT, _ALERTS.values(new))
 
 
+@statement("""
+    INSERT INTO alert (kind, severity, project, workflow, workflow_instance_id, alert_group, subject, facts, unique_key)
+    SELECT 'RUN_TIMEOUT', 'WARNING', d.project, d.name, i.id, coalesce(nullif(i.alert_group, ''), 'default'),
+           format('run %s of workflow "%s" takes longer than its timeout of %s min', i.id,
+                  coalesce(d.name, i.workflow_code::text), CAST(:minutes AS text)),
+           jsonb_strip_nulls(jsonb_build_object(
+               'run', i.id, 'workflow', d.name, 'project', d.project, 'timeout_minutes', CAST(:minutes AS text),
+               'started_at', i.started_at, 'running_since', i.running_since)),
+           format('run-timeout:%s:%s', i.id, extract(epoch FROM coalesce(i.running_since, i.started_at)))
+    FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    WHERE i.id = :id_ AND i.master_id = :master AND i.ended_at IS NULL
+    ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING          -- index: alert_unique
+""")
 async def run_takes_too_long(
     connection: FencedTransaction, id_: WorkflowInstanceId, minutes: float, master: Epoch
 ) -> None:
     """Write that an own run takes longer than its timeout, once until it runs again."""
-    await connection.execute(_RUN_TIMEOUT, {"id": id_, "minutes": f"{minutes:g}", "master": master})
 
 
 # One an hour for each schedule: what was missed in a long outage is fired in several rounds.

@@ -8,6 +8,7 @@ from dao.alerts.rows import Channel
 from dao.postgres.notify import ALERT_CHANGED, notify
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import notifying, statement
 from dao.secrets.sealed_rows import check_name, reseal
 from dao.secrets.vault import Vault
 from model.alerts.channels import CHANNEL_PURPOSE, parse_channel_url
@@ -25,29 +26,6 @@ class ChannelContent:
     enabled: bool = True
 
 
-# There are few: all are read by their names, and so is one.
-_READ = Sql("""
-    SELECT c.id, c.name, c.kind, c.shown_url, c.key_id, c.description, c.enabled, c.version, c.updated_at, c.updated_by,
-           c.subject_template, c.text_template,
-           ARRAY(SELECT g.name FROM alert_group_channel m JOIN alert_group g ON g.id = m.group_id
-                 WHERE m.channel_id = c.id ORDER BY g.name),
-           (SELECT count(*) FROM (SELECT FROM alert_delivery d
-                                  WHERE d.channel_id = c.id AND d.state = 'WAIT' LIMIT 10000) AS n),
-           h.waits_since, h.last_error, h.next_try_at,
-           (SELECT max(l.sent_at) FROM (SELECT d.sent_at FROM alert_delivery d
-                                        WHERE d.channel_id = c.id AND d.sent_at IS NOT NULL
-                                        ORDER BY d.sent_at DESC LIMIT 1) AS l)
-    FROM alert_channel c
-    LEFT JOIN LATERAL (
-        SELECT d.waits_since, d.last_error, CASE WHEN d.tries > 0 THEN d.next_try_at END AS next_try_at
-        FROM alert_delivery d
-        WHERE d.channel_id = c.id AND d.state = 'WAIT' AND NOT d.is_test
-        ORDER BY d.alert_id LIMIT 1
-    ) AS h ON true
-    WHERE CAST(:name AS text) IS NULL OR c.name = :name
-    ORDER BY c.name
-""")
-_NAMES = Sql("SELECT name FROM alert_channel ORDER BY name")
 _LOCK = Sql("SELECT FROM alert_channel WHERE name = :name FOR UPDATE")
 _PUT = Sql("""
     INSERT INTO alert_channel AS c (name, kind, url, key_id, shown_url, description, subject_template, text_template,
@@ -70,23 +48,43 @@ _TRY_NOW = Sql("""
     WHERE channel_id = (SELECT id FROM alert_channel WHERE name = :name) AND state = 'WAIT'
       AND next_try_at > clock_timestamp()
 """)
-_DELETE = Sql("DELETE FROM alert_channel WHERE id = :id")
 _UNDER_OTHERS = Sql(
     "SELECT name, url, key_id FROM alert_channel WHERE key_id IS DISTINCT FROM :key ORDER BY name FOR UPDATE"
 )
 _RESEAL = Sql("UPDATE alert_channel SET url = :data, key_id = :key_id WHERE name = :name")
 
 
-async def all_channels(connection: AsyncConnection) -> list[Channel]:
-    return [Channel(*row) for row in await connection.execute(_READ, {"name": None})]
+# There are few: all are read by their names, and so is one.
+@statement("""
+    SELECT c.id, c.name, c.kind, c.shown_url, c.key_id, c.description, c.enabled, c.version, c.updated_at, c.updated_by,
+           c.subject_template, c.text_template,
+           ARRAY(SELECT g.name FROM alert_group_channel m JOIN alert_group g ON g.id = m.group_id
+                 WHERE m.channel_id = c.id ORDER BY g.name),
+           (SELECT count(*) FROM (SELECT FROM alert_delivery d
+                                  WHERE d.channel_id = c.id AND d.state = 'WAIT' LIMIT 10000) AS n),
+           h.waits_since, h.last_error, h.next_try_at,
+           (SELECT max(l.sent_at) FROM (SELECT d.sent_at FROM alert_delivery d
+                                        WHERE d.channel_id = c.id AND d.sent_at IS NOT NULL
+                                        ORDER BY d.sent_at DESC LIMIT 1) AS l)
+    FROM alert_channel c
+    LEFT JOIN LATERAL (
+        SELECT d.waits_since, d.last_error, CASE WHEN d.tries > 0 THEN d.next_try_at END AS next_try_at
+        FROM alert_delivery d
+        WHERE d.channel_id = c.id AND d.state = 'WAIT' AND NOT d.is_test
+        ORDER BY d.alert_id LIMIT 1
+    ) AS h ON true
+    WHERE CAST(:name AS text) IS NULL OR c.name = :name
+    ORDER BY c.name
+""")
+async def all_channels(connection: AsyncConnection, name: str | None = None) -> list[Channel]:
+    """All of them by name, or the one of this name."""
 
 
 async def channel_named(connection: AsyncConnection, name: str) -> Channel:
     """One of them. Raises `NotFound`."""
-    row = (await connection.execute(_READ, {"name": name})).first()
-    if row is None:
-        raise await not_found(connection, name)
-    return Channel(*row)
+    for found in await all_channels(connection, name):
+        return found
+    raise await not_found(connection, name)
 
 
 async def hold(connection: AsyncConnection, name: str) -> Channel | None:
@@ -128,10 +126,10 @@ async def change(connection: AsyncConnection, held: Channel, content: ChannelCon
     await notify(connection, ALERT_CHANGED)
 
 
+@notifying(ALERT_CHANGED)
+@statement("DELETE FROM alert_channel WHERE id = :held.id")
 async def delete(connection: AsyncConnection, held: Channel) -> None:
     """Delete a channel that is held, with what it was sent."""
-    await connection.execute(_DELETE, {"id": held.id})
-    await notify(connection, ALERT_CHANGED)
 
 
 async def rotate(connection: AsyncConnection, vault: Vault) -> int:
@@ -143,5 +141,9 @@ async def not_found(connection: AsyncConnection, name: str) -> NotFound:
     """That there is no such channel, with the name that is near."""
     if "://" in name:  # it may contain a password
         return NotFound("there is no channel with a URL as its name; `shoal alert channels` lists those there are")
-    known = [each for (each,) in await connection.execute(_NAMES)]
+    known = await _names(connection)
     return NotFound(f'there is no channel "{name[:200]}"; {cure_of(name, known, "there is none yet")}')
+
+
+@statement("SELECT name FROM alert_channel ORDER BY name")
+async def _names(connection: AsyncConnection) -> list[str]: ...

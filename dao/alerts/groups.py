@@ -9,17 +9,11 @@ from dao.alerts.rows import Group
 from dao.postgres.notify import ALERT_CHANGED, notify
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import notifying, statement
 from model.errors import NotFound
 from model.near import cure_of
 
-_READ = Sql("""
-    SELECT g.id, g.name, g.description, g.version, g.updated_at, g.updated_by,
-           ARRAY(SELECT c.name FROM alert_group_channel m JOIN alert_channel c ON c.id = m.channel_id
-                 WHERE m.group_id = g.id ORDER BY c.name)
-    FROM alert_group g WHERE CAST(:name AS text) IS NULL OR g.name = :name ORDER BY g.name
-""")
 _LOCK = Sql("SELECT FROM alert_group WHERE name = :name FOR UPDATE")
-_NAMES = Sql("SELECT name FROM alert_group ORDER BY name")
 _PUT = Sql("""
     INSERT INTO alert_group AS g (name, description, updated_by) VALUES (:name, :description, :by)
     ON CONFLICT (name) DO UPDATE
@@ -36,19 +30,23 @@ _JOIN = Sql("""
     SELECT :id, c.id FROM alert_channel c WHERE c.name = ANY(CAST(:channels AS text[]))
     ON CONFLICT DO NOTHING
 """)
-_DELETE = Sql("DELETE FROM alert_group WHERE id = :id")
 
 
-async def all_groups(connection: AsyncConnection) -> list[Group]:
-    return [Group(*row) for row in await connection.execute(_READ, {"name": None})]
+@statement("""
+    SELECT g.id, g.name, g.description, g.version, g.updated_at, g.updated_by,
+           ARRAY(SELECT c.name FROM alert_group_channel m JOIN alert_channel c ON c.id = m.channel_id
+                 WHERE m.group_id = g.id ORDER BY c.name)
+    FROM alert_group g WHERE CAST(:name AS text) IS NULL OR g.name = :name ORDER BY g.name
+""")
+async def all_groups(connection: AsyncConnection, name: str | None = None) -> list[Group]:
+    """All of them by name, or the one of this name."""
 
 
 async def group_named(connection: AsyncConnection, name: str) -> Group:
     """One of them. Raises `NotFound`."""
-    row = (await connection.execute(_READ, {"name": name})).first()
-    if row is None:
-        raise await not_found(connection, name)
-    return Group(*row)
+    for found in await all_groups(connection, name):
+        return found
+    raise await not_found(connection, name)
 
 
 async def hold(connection: AsyncConnection, name: str) -> Group | None:
@@ -69,13 +67,17 @@ async def put(connection: AsyncConnection, name: str, description: str, of: Sequ
     await notify(connection, ALERT_CHANGED)
 
 
+@notifying(ALERT_CHANGED)
+@statement("DELETE FROM alert_group WHERE id = :group.id")
 async def delete(connection: AsyncConnection, group: Group) -> None:
     """Delete a group that is held; its channels stay."""
-    await connection.execute(_DELETE, {"id": group.id})
-    await notify(connection, ALERT_CHANGED)
 
 
 async def not_found(connection: AsyncConnection, name: str) -> NotFound:
     """That there is no such group, with the name that is near."""
-    known = [each for (each,) in await connection.execute(_NAMES)]
+    known = await _names(connection)
     return NotFound(f'there is no alert group "{name[:200]}"; {cure_of(name, known, "there is none yet")}')
+
+
+@statement("SELECT name FROM alert_group ORDER BY name")
+async def _names(connection: AsyncConnection) -> list[str]: ...

@@ -5,21 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from dao.alerts.rows import SavedRule
-from dao.postgres.notify import ALERT_CHANGED, notify
+from dao.postgres.notify import ALERT_CHANGED
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
-from dao.postgres.statements import missing, statement
+from dao.postgres.statements import missing, notifying, statement
 from model.errors import NotFound
 
 _LOCK = Sql("SELECT FROM alert_rule WHERE project = :project AND name = :name FOR UPDATE")
-_PUT = Sql("""
-    INSERT INTO alert_rule AS r (project, name, text, enabled, updated_by)
-    VALUES (:project, :name, :text, :enabled, :by)
-    ON CONFLICT (project, name) DO UPDATE
-    SET text = :text, enabled = :enabled, version = r.version + 1, updated_by = :by
-    RETURNING id, project, name, text, enabled, problem, version, updated_at, updated_by
-""")
-_DELETE = Sql("DELETE FROM alert_rule WHERE id = :id")
 
 
 @statement("""
@@ -61,13 +53,18 @@ async def find(connection: AsyncConnection, project: str, name: str) -> SavedRul
     """One of them. Raises `NotFound`."""
 
 
+@notifying(ALERT_CHANGED)
+@statement("""
+    INSERT INTO alert_rule AS r (project, name, text, enabled, updated_by)
+    VALUES (:project, :name, :words, :enabled, :by)
+    ON CONFLICT (project, name) DO UPDATE
+    SET text = :words, enabled = :enabled, version = r.version + 1, updated_by = :by
+    RETURNING id, project, name, text, enabled, problem, version, updated_at, updated_by
+""")
 async def put(connection: AsyncConnection, project: str, name: str, words: str, by: str, *, enabled: bool) -> SavedRule:
     """Save or replace a rule; `words` have been checked."""
-    values = {"project": project, "name": name, "text": words, "enabled": enabled, "by": by}
-    await notify(connection, ALERT_CHANGED)
-    return SavedRule(*(await connection.execute(_PUT, values)).one())
 
 
-async def delete(connection: AsyncConnection, rule: SavedRule) -> None:
-    await connection.execute(_DELETE, {"id": rule.id})
-    await notify(connection, ALERT_CHANGED)
+@notifying(ALERT_CHANGED)
+@statement("DELETE FROM alert_rule WHERE id = :rule.id")
+async def delete(connection: AsyncConnection, rule: SavedRule) -> None: ...

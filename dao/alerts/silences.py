@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dao.alerts.rows import Silence
-from dao.postgres.notify import ALERT_CHANGED, notify
+from dao.postgres.notify import ALERT_CHANGED
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql
-from dao.postgres.statements import missing, statement
+from dao.postgres.statements import missing, notifying, statement
 
 
 @dataclass(frozen=True)
@@ -24,21 +23,6 @@ class NewSilence:
     workflow: str | None
     kind: str | None
     reason: str
-
-
-_INSERT = Sql("""
-    INSERT INTO alert_silence (starts_at, ends_at, project, workflow, kind, reason, created_by)
-    SELECT s.starts_at, coalesce(:ends_at, s.starts_at + make_interval(secs => :lasts_s)), :project, :workflow, :kind,
-           :reason, :by
-    FROM (SELECT coalesce(CAST(:starts_at AS timestamptz), clock_timestamp()) AS starts_at) s
-    RETURNING id, starts_at, ends_at, project, workflow, kind, reason, created_at, created_by
-""")
-# One that has not begun ends before it begins: it is deleted instead.
-_END = Sql("""
-    WITH future AS (DELETE FROM alert_silence WHERE id = :id AND starts_at >= clock_timestamp())
-    UPDATE alert_silence SET ends_at = clock_timestamp()
-    WHERE id = :id AND starts_at < clock_timestamp() AND ends_at > clock_timestamp()
-""")
 
 
 # All that are not over, and of the others the newest; a long list of old ones is of no use to anybody.
@@ -63,12 +47,23 @@ async def find(connection: AsyncConnection, id_: int) -> Silence:
     """One of them. Raises `NotFound`."""
 
 
-async def insert(connection: AsyncConnection, new: NewSilence, by: str) -> Silence:
-    await notify(connection, ALERT_CHANGED)
-    return Silence(*(await connection.execute(_INSERT, {**vars(new), "by": by})).one())
+@notifying(ALERT_CHANGED)
+@statement("""
+    INSERT INTO alert_silence (starts_at, ends_at, project, workflow, kind, reason, created_by)
+    SELECT s.starts_at, coalesce(:new.ends_at, s.starts_at + make_interval(secs => :new.lasts_s)),
+           :new.project, :new.workflow, :new.kind, :new.reason, :by
+    FROM (SELECT coalesce(CAST(:new.starts_at AS timestamptz), clock_timestamp()) AS starts_at) s
+    RETURNING id, starts_at, ends_at, project, workflow, kind, reason, created_at, created_by
+""")
+async def insert(connection: AsyncConnection, new: NewSilence, by: str) -> Silence: ...
 
 
+# One that has not begun ends before it begins: it is deleted instead.
+@notifying(ALERT_CHANGED)
+@statement("""
+    WITH future AS (DELETE FROM alert_silence WHERE id = :silence.id AND starts_at >= clock_timestamp())
+    UPDATE alert_silence SET ends_at = clock_timestamp()
+    WHERE id = :silence.id AND starts_at < clock_timestamp() AND ends_at > clock_timestamp()
+""")
 async def end(connection: AsyncConnection, silence: Silence) -> None:
     """End it now. What it has silenced stays so."""
-    await connection.execute(_END, {"id": silence.id})
-    await notify(connection, ALERT_CHANGED)

@@ -12,12 +12,12 @@ from typing import Any
 
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.cluster.timing import Timing
 
 _MAKE = Sql("INSERT INTO cluster DEFAULT VALUES ON CONFLICT DO NOTHING")
 _READ_TIMING = Sql("SELECT timing FROM cluster")
 _HOLD_TIMING = Sql("SELECT timing FROM cluster FOR UPDATE")
-_READ_REGISTRY = Sql("SELECT registry_mark, registry_place FROM cluster")
 _RECORD_REGISTRY = Sql("""
     UPDATE cluster SET registry_mark = :mark, registry_place = :place
     WHERE :replaces OR registry_mark IS NULL OR registry_place IS NULL
@@ -33,12 +33,11 @@ class RecordedRegistry:
     place: str
 
 
+@statement("""
+    SELECT registry_mark, registry_place FROM cluster WHERE registry_mark IS NOT NULL AND registry_place IS NOT NULL
+""")
 async def registry(connection: AsyncConnection) -> RecordedRegistry | None:
     """The cluster's registry; None before the first node."""
-    row = (await connection.execute(_READ_REGISTRY)).first()
-    if row is None or row.registry_mark is None or row.registry_place is None:
-        return None
-    return RecordedRegistry(row.registry_mark, row.registry_place)
 
 
 async def record_registry(

@@ -20,6 +20,7 @@ from dao.postgres.notify import NODE, announce_last_changes, changed, notify
 from dao.postgres.pipeline import Opening, Statement
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import changing, made_by, statement
 from model.changes import Changes
 from model.cluster.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
 from model.errors import Fenced, WentBack
@@ -81,23 +82,6 @@ _BARRIER = Sql("""
     SELECT state FROM node WHERE id = :epoch AND incarnation = :incarnation AND kind = :kind FOR UPDATE
 """)
 
-# A node whose beat row was deleted counts as stopped at 0 and is treated like any other. An infinite time cannot be
-# subtracted, and an error here would silence all nodes.
-_READ_LIVING = Sql("""
-    SELECT n.id, n.kind, n.address, n.state, n.process_boot, n.process_id, n.process_started, n.log_url, n.name,
-           coalesce(b.beat_no, 0) AS beat_no,
-           CASE WHEN isfinite(b.beaten_at) THEN extract(epoch FROM clock_timestamp() - b.beaten_at)::float8 ELSE 0 END
-               AS beat_age_s,
-           CASE WHEN isfinite(b.beaten_at) THEN extract(epoch FROM b.beaten_at)::float8 ELSE 0 END AS beaten_s,
-           coalesce(b.heartbeat, '{}') AS heartbeat,
-           CASE WHEN isfinite(d.asked_at) THEN extract(epoch FROM clock_timestamp() - d.asked_at)::float8 ELSE 0 END
-               AS drain_age_s, d.asked_by AS drain_asked_by, d.id AS drain_id
-    FROM node n LEFT JOIN node_beat b ON b.node_id = n.id
-         LEFT JOIN drain d ON d.kind = n.kind AND d.name = coalesce(nullif(n.name, ''), n.address)
-    WHERE n.state IN ('ALIVE', 'LEAVING')                                                    -- index: node_alive
-    ORDER BY n.id
-""")
-
 
 def _beat(seen: str) -> Sql:
     """The statement of a beat, which also reads the living nodes `seen`, and whether there is a newer schema as
@@ -141,8 +125,6 @@ def _beat(seen: str) -> Sql:
 # A master looks after all others. Of a thousand workers each would read a thousand rows.
 _BEAT = _beat("n.state IN ('ALIVE', 'LEAVING') ORDER BY n.id")  # index: node_alive
 _BEAT_OF_WORKER = _beat("n.id = :epoch AND coalesce(n.state IN ('ALIVE', 'LEAVING'), false)")  # index: node_pkey
-_SET_ALIVE = Sql("UPDATE node SET state = 'ALIVE' WHERE id = :epoch AND state = 'LEAVING'")
-_SET_LEAVING = Sql("UPDATE node SET state = 'LEAVING' WHERE id = :epoch AND state = 'ALIVE'")
 # A node that broke counts as FENCED: a run that it drove may be the cause (`TAKEOVERS_MAX` in
 # `dao/runs/failover.py`).
 _SET_LEFT = Sql("""
@@ -258,21 +240,37 @@ async def beat(connection: AsyncConnection, me: Me, beat_no: int, *, unanswered:
     )
 
 
+# A node whose beat row was deleted counts as stopped at 0 and is treated like any other. An infinite time cannot be
+# subtracted, and an error here would silence all nodes.
+@made_by(node_row)
+@statement("""
+    SELECT n.id, n.kind, n.address, n.state, n.process_boot, n.process_id, n.process_started, n.log_url, n.name,
+           coalesce(b.beat_no, 0) AS beat_no,
+           CASE WHEN isfinite(b.beaten_at) THEN extract(epoch FROM clock_timestamp() - b.beaten_at)::float8 ELSE 0 END
+               AS beat_age_s,
+           CASE WHEN isfinite(b.beaten_at) THEN extract(epoch FROM b.beaten_at)::float8 ELSE 0 END AS beaten_s,
+           coalesce(b.heartbeat, '{}') AS heartbeat,
+           CASE WHEN isfinite(d.asked_at) THEN extract(epoch FROM clock_timestamp() - d.asked_at)::float8 ELSE 0 END
+               AS drain_age_s, d.asked_by AS drain_asked_by, d.id AS drain_id
+    FROM node n LEFT JOIN node_beat b ON b.node_id = n.id
+         LEFT JOIN drain d ON d.kind = n.kind AND d.name = coalesce(nullif(n.name, ''), n.address)
+    WHERE n.state IN ('ALIVE', 'LEAVING')                                                    -- index: node_alive
+    ORDER BY n.id
+""")
 async def living(connection: AsyncConnection) -> list[NodeRow]:
     """All nodes that are ALIVE or LEAVING, by epoch."""
-    return [node_row(row) for row in await connection.execute(_READ_LIVING)]
 
 
+@changing(lambda: Changes(nodes=True))
+@statement("UPDATE node SET state = 'ALIVE' WHERE id = :me.epoch AND state = 'LEAVING'")
 async def set_alive(connection: AsyncConnection, me: Me) -> None:
     """Set our state to ALIVE, after anyone set it to LEAVING: a master that leaves gets no slot."""
-    await connection.execute(_SET_ALIVE, {"epoch": me.epoch})
-    await changed(connection, Changes(nodes=True))
 
 
+@changing(lambda: Changes(nodes=True))
+@statement("UPDATE node SET state = 'LEAVING' WHERE id = :me.epoch AND state = 'ALIVE'")
 async def set_leaving(connection: AsyncConnection, me: Me) -> None:
     """Set our state to LEAVING: we still write, but take nothing new."""
-    await connection.execute(_SET_LEAVING, {"epoch": me.epoch})
-    await changed(connection, Changes(nodes=True))
 
 
 async def set_left(connection: AsyncConnection, me: Me, *, broke: bool = False) -> bool:

@@ -12,8 +12,7 @@ from dao.cluster.rows import SlotChange, TakenBy
 from dao.cluster.slot_changes import read_change
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
-from dao.postgres.statements import statement
-from model.errors import NotFound
+from dao.postgres.statements import made_by, missing, statement
 from model.ids import Epoch
 
 READ_MAX = 10_000
@@ -44,15 +43,6 @@ class LeftOver:
     tasks_doubled: int
 
 
-# Last, how the masters that were lost in the change ended since, by epoch.
-_CHANGE = Sql("""
-    SELECT s.number, s.at, s.members, s.changes,
-           coalesce((SELECT jsonb_object_agg(n.id, n.state) FROM node n
-                     WHERE n.state IN ('FENCED', 'LEFT') AND n.id IN (
-                         SELECT CAST(each ->> 'epoch' AS bigint) FROM jsonb_array_elements(s.changes) AS each
-                         WHERE each ->> 'reason' = 'LOST')), '{}')
-    FROM slot_change s WHERE s.number = :number
-""")
 _LEFT_OVER = Sql("""
     WITH of_it AS MATERIALIZED (SELECT * FROM taken_from(:epoch, CAST(:since AS timestamptz), :read)), asked AS (
         SELECT EXISTS (SELECT FROM command c                                    -- index: command_one_recover
@@ -84,12 +74,19 @@ _LEFT_OVER = Sql("""
 """)
 
 
+# Last, how the masters that were lost in the change ended since, by epoch.
+@missing("there is no slot change {number} on record; they are kept for 24 hours")
+@made_by(lambda row: read_change(*row))
+@statement("""
+    SELECT s.number, s.at, s.members, s.changes,
+           coalesce((SELECT jsonb_object_agg(n.id, n.state) FROM node n
+                     WHERE n.state IN ('FENCED', 'LEFT') AND n.id IN (
+                         SELECT CAST(each ->> 'epoch' AS bigint) FROM jsonb_array_elements(s.changes) AS each
+                         WHERE each ->> 'reason' = 'LOST')), '{}')
+    FROM slot_change s WHERE s.number = :number
+""")
 async def change(connection: AsyncConnection, number: int) -> SlotChange:
     """A change of slots. Raises `NotFound`: it is older than 24 hours, or there was none."""
-    row = (await connection.execute(_CHANGE, {"number": number})).first()
-    if row is None:
-        raise NotFound(f"there is no slot change {number} on record; they are kept for 24 hours")
-    return read_change(*row)
 
 
 @statement("""

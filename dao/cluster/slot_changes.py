@@ -9,28 +9,8 @@ from types import MappingProxyType
 from dao.cluster.rows import MemberChange, SlotChange, SlotMember, SlotReason
 from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql
-from dao.postgres.statements import statement
+from dao.postgres.statements import made_by, statement
 from model.ids import CommandId, Epoch
-
-# One more than is asked for: who had slots when the time began. `ended` is how masters that were LOST ended since.
-_BETWEEN = Sql("""
-    SELECT s.number, s.at, s.members, s.changes,
-           coalesce((SELECT jsonb_object_agg(n.id, n.state) FROM node n
-                     WHERE n.state IN ('FENCED', 'LEFT') AND n.id IN (
-                         SELECT CAST(each ->> 'epoch' AS bigint) FROM jsonb_array_elements(s.changes) AS each
-                         WHERE each ->> 'reason' = 'LOST')), '{}') AS ended
-    FROM slot_change s
-    WHERE s.number > :after AND s.at < CAST(:until AS timestamptz)
-      AND s.at >= coalesce((SELECT max(at) FROM slot_change WHERE at <= CAST(:since AS timestamptz)), '-infinity')
-    ORDER BY s.number LIMIT :limit
-""")
-_IN_FORCE_FOR = Sql("""
-    SELECT s.number, s.at, s.members, s.changes FROM slot_change s
-    WHERE s.at <= (SELECT created_at FROM command WHERE id = :command
-                   UNION ALL SELECT created_at FROM command_history WHERE command_id = :command LIMIT 1)
-    ORDER BY s.at DESC LIMIT 1                                                          -- index: slot_change_at
-""")
 
 
 # The number is the next one: of masters that write at once, whose views may differ for a moment, one does.
@@ -70,33 +50,6 @@ async def record(connection: FencedTransaction, masters: Sequence[Epoch], busy: 
     """
 
 
-async def between(
-    connection: AsyncConnection, since: datetime, until: datetime, limit: int = 10_000, after: int = 0
-) -> list[SlotChange]:
-    """The changes from the one that was in force at `since` to the last one before `until` (aware), in order.
-
-    Only those with a number above `after`. A master that was LOST is LEFT or FENCED once its end is known.
-    """
-    rows = await connection.execute(_BETWEEN, {"since": since, "until": until, "limit": limit, "after": after})
-    return [read_change(*row) for row in rows.all()]
-
-
-async def in_force_for(connection: AsyncConnection, command: CommandId) -> SlotChange | None:
-    """Who had slots when a command was asked for; None if that is no longer on record."""
-    row = (await connection.execute(_IN_FORCE_FOR, {"command": command})).first()
-    return None if row is None else read_change(*row)
-
-
-@statement("""
-    DELETE FROM slot_change WHERE number IN (
-        SELECT number FROM slot_change                                          -- index: slot_change_at
-        WHERE at < (SELECT max(at) FROM slot_change WHERE at < now() - CAST(:kept AS interval))
-        ORDER BY at LIMIT :limit FOR UPDATE SKIP LOCKED)
-""")
-async def delete_old(connection: FencedTransaction, kept: timedelta, limit: int) -> int:
-    """Delete up to `limit` changes that were replaced by others more than `kept` ago. Returns how many."""
-
-
 def read_change(
     number: int,
     at: datetime,
@@ -116,3 +69,46 @@ def read_change(
             for each in changes
         ],
     )
+
+
+# One more than is asked for: who had slots when the time began. `ended` is how masters that were LOST ended since.
+@made_by(lambda row: read_change(*row))
+@statement("""
+    SELECT s.number, s.at, s.members, s.changes,
+           coalesce((SELECT jsonb_object_agg(n.id, n.state) FROM node n
+                     WHERE n.state IN ('FENCED', 'LEFT') AND n.id IN (
+                         SELECT CAST(each ->> 'epoch' AS bigint) FROM jsonb_array_elements(s.changes) AS each
+                         WHERE each ->> 'reason' = 'LOST')), '{}') AS ended
+    FROM slot_change s
+    WHERE s.number > :after AND s.at < CAST(:until AS timestamptz)
+      AND s.at >= coalesce((SELECT max(at) FROM slot_change WHERE at <= CAST(:since AS timestamptz)), '-infinity')
+    ORDER BY s.number LIMIT :limit
+""")
+async def between(
+    connection: AsyncConnection, since: datetime, until: datetime, limit: int = 10_000, after: int = 0
+) -> list[SlotChange]:
+    """The changes from the one that was in force at `since` to the last one before `until` (aware), in order.
+
+    Only those with a number above `after`. A master that was LOST is LEFT or FENCED once its end is known.
+    """
+
+
+@made_by(lambda row: read_change(*row))
+@statement("""
+    SELECT s.number, s.at, s.members, s.changes FROM slot_change s
+    WHERE s.at <= (SELECT created_at FROM command WHERE id = :command
+                   UNION ALL SELECT created_at FROM command_history WHERE command_id = :command LIMIT 1)
+    ORDER BY s.at DESC LIMIT 1                                                          -- index: slot_change_at
+""")
+async def in_force_for(connection: AsyncConnection, command: CommandId) -> SlotChange | None:
+    """Who had slots when a command was asked for; None if that is no longer on record."""
+
+
+@statement("""
+    DELETE FROM slot_change WHERE number IN (
+        SELECT number FROM slot_change                                          -- index: slot_change_at
+        WHERE at < (SELECT max(at) FROM slot_change WHERE at < now() - CAST(:kept AS interval))
+        ORDER BY at LIMIT :limit FOR UPDATE SKIP LOCKED)
+""")
+async def delete_old(connection: FencedTransaction, kept: timedelta, limit: int) -> int:
+    """Delete up to `limit` changes that were replaced by others more than `kept` ago. Returns how many."""

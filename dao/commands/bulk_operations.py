@@ -15,11 +15,11 @@ from typing import Any
 
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
-from dao.postgres.statements import missing, statement
+from dao.postgres.statements import made_by, missing, statement
 from dao.run_lists.run_conditions import RunConditions
-from dao.runs.bulk import Matching
+from dao.run_lists.wanted_runs import WantedRuns
 from model.accounts.audits import ActorKind
-from model.errors import NotFound, Refused
+from model.errors import Refused
 from model.ids import AccountId
 from model.runs.bulk import BulkAction
 from model.runs.states import WorkflowState
@@ -51,7 +51,7 @@ class NewOperation:
     """An operation that is to begin: what is done with which runs, those after `done_to` up to `last_run`."""
 
     action: BulkAction
-    wanted: Matching
+    wanted: WantedRuns
     total: int
     done_to: int
     last_run: int
@@ -79,20 +79,6 @@ _INSERT = Sql("""
     VALUES (:action, CAST(:wanted AS jsonb), :total, :done_to, :last_run, :kind, :name, :account, :address, :request_id)
     RETURNING id
 """)
-_FIND = Sql("""
-    SELECT action, wanted, total, done_to, last_run, actor_kind, actor, account_id, address, request_id, id, state,
-           asked, refused, problem, created_at, updated_at, ended_at,
-           extract(epoch FROM clock_timestamp() - updated_at)::float8
-    FROM bulk_operation WHERE id = :id
-""")
-# SKIP LOCKED: another process is at that one. The one that has waited longest comes first, so that all get on.
-_NEXT = Sql("""
-    SELECT action, wanted, total, done_to, last_run, actor_kind, actor, account_id, address, request_id, id, state,
-           asked, refused, problem, created_at, updated_at, ended_at,
-           extract(epoch FROM clock_timestamp() - updated_at)::float8
-    FROM bulk_operation WHERE state = 'RUNNING'                               -- index: bulk_operation_running
-    ORDER BY updated_at LIMIT 1 FOR UPDATE SKIP LOCKED
-""")
 
 
 @statement("SELECT coalesce(max(id), 0) FROM workflow_instance")
@@ -111,18 +97,53 @@ async def insert(connection: AsyncConnection, new: NewOperation) -> int:
     return int((await connection.execute(_INSERT, values)).scalar_one())
 
 
+def _wanted(found: Mapping[str, Any]) -> WantedRuns:
+    since, until = (None if time is None else datetime.fromisoformat(time) for time in (found["since"], found["until"]))
+    given = found["conditions"]
+    conditions = RunConditions(
+        triggers=[Trigger(trigger) for trigger in given["triggers"]],
+        parameters=[(name, value) for name, value in given["parameters"]],
+        **{name: given.get(name) for name in ("master", "worker", "words", "serial_key")},
+    )
+    states = [WorkflowState(state) for state in found["states"]]
+    return WantedRuns(
+        **{name: found[name] for name in ("workflow", "project", "children", "visible")},
+        states=states,
+        since=since,
+        until=until,
+        conditions=conditions,
+    )
+
+
+def _read(row: Sequence[Any]) -> BulkOperation:
+    action, wanted, total, done_to, last_run, kind, *asker, id_, state = row[:12]
+    of_all = BulkAction(action), _wanted(wanted), total, done_to, last_run
+    return BulkOperation(*of_all, Asker(ActorKind(kind), *asker), id_, BulkState(state), *row[12:])
+
+
+@missing("there is no operation {id_}; those that ended long ago are deleted")
+@made_by(_read)
+@statement("""
+    SELECT action, wanted, total, done_to, last_run, actor_kind, actor, account_id, address, request_id, id, state,
+           asked, refused, problem, created_at, updated_at, ended_at,
+           extract(epoch FROM clock_timestamp() - updated_at)::float8
+    FROM bulk_operation WHERE id = :id_
+""")
 async def find(connection: AsyncConnection, id_: int) -> BulkOperation:
     """An operation. Raises `NotFound`."""
-    row = (await connection.execute(_FIND, {"id": id_})).first()
-    if row is None:
-        raise NotFound(f"there is no operation {id_}; those that ended long ago are deleted")
-    return _read(row)
 
 
+# SKIP LOCKED: another process is at that one. The one that has waited longest comes first, so that all get on.
+@made_by(_read)
+@statement("""
+    SELECT action, wanted, total, done_to, last_run, actor_kind, actor, account_id, address, request_id, id, state,
+           asked, refused, problem, created_at, updated_at, ended_at,
+           extract(epoch FROM clock_timestamp() - updated_at)::float8
+    FROM bulk_operation WHERE state = 'RUNNING'                               -- index: bulk_operation_running
+    ORDER BY updated_at LIMIT 1 FOR UPDATE SKIP LOCKED
+""")
 async def lock_next(connection: AsyncConnection) -> BulkOperation | None:
     """The operation whose next part this transaction is to do; None: there is none that others are not at."""
-    row = (await connection.execute(_NEXT)).first()
-    return None if row is None else _read(row)
 
 
 @statement("""
@@ -155,32 +176,10 @@ async def resume(connection: AsyncConnection, id_: int) -> None:
     """Let an operation go on that was stopped or failed. Raises `Refused`."""
 
 
-def _written(wanted: Matching) -> str:
+def _written(wanted: WantedRuns) -> str:
     since, until = (None if time is None else time.isoformat() for time in (wanted.since, wanted.until))
     visible = None if wanted.visible is None else sorted(wanted.visible)
     fields = {name: getattr(wanted, name) for name in ("workflow", "project", "children")}
     times = {"since": since, "until": until}
     conditions = asdict(wanted.conditions)
     return json.dumps({**fields, **times, "states": list(wanted.states), "visible": visible, "conditions": conditions})
-
-
-def _wanted(found: Mapping[str, Any]) -> Matching:
-    since, until = (None if time is None else datetime.fromisoformat(time) for time in (found["since"], found["until"]))
-    given = found["conditions"]
-    conditions = RunConditions(
-        triggers=[Trigger(trigger) for trigger in given["triggers"]],
-        parameters=[(name, value) for name, value in given["parameters"]],
-        **{name: given.get(name) for name in ("master", "worker", "words", "serial_key")},
-    )
-    states = [WorkflowState(state) for state in found["states"]]
-    return Matching(
-        *(states, found["workflow"], found["project"], since, found["children"], found["visible"]),
-        until=until,
-        conditions=conditions,
-    )
-
-
-def _read(row: Sequence[Any]) -> BulkOperation:
-    action, wanted, total, done_to, last_run, kind, *asker, id_, state = row[:12]
-    of_all = BulkAction(action), _wanted(wanted), total, done_to, last_run
-    return BulkOperation(*of_all, Asker(ActorKind(kind), *asker), id_, BulkState(state), *row[12:])

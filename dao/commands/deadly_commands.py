@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql
 from dao.postgres.statements import statement
 from model.cluster.slots import Slot
 from model.ids import CommandId, Epoch
@@ -27,25 +26,6 @@ DEATHS_MAX = len(GROUPS)
 
 SUSPECTS_MAX = 500
 """Of each kind: the first ones of the master's slot, and the oldest of all, which it may have stolen."""
-
-# A command that a living master tries belongs to it. A master that has left in good order has cleared nothing and died
-# of nothing. The caller has no suspect command at the moment: it does not know of rows with its own epoch, because the
-# answer to a COMMIT was lost.
-_TRY = Sql("""
-    WITH free AS MATERIALIZED (
-        SELECT c.ctid AS place, c.id, c.deaths FROM command c                                -- index: command_deadly
-        WHERE c.deaths > 0 AND (SELECT n.state FROM node n
-                                WHERE n.id = c.tried_by AND n.id <> :master
-                                  AND n.state IN ('ALIVE', 'LEAVING')) IS NULL
-          AND c.id <> ALL(CAST(:without AS bigint[]))
-        ORDER BY c.deaths DESC LIMIT :limit FOR UPDATE OF c SKIP LOCKED
-    ), picked AS (
-        SELECT place FROM free WHERE deaths = (SELECT max(deaths) FROM free)
-        ORDER BY id LIMIT (SELECT least(coalesce((CAST(:groups AS integer[]))[max(deaths)], 1), :room) FROM free)
-    )
-    UPDATE command SET tried_by = :master WHERE ctid = ANY(ARRAY(SELECT place FROM picked))
-    RETURNING id, deaths
-""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +76,24 @@ async def mark_suspects(connection: AsyncConnection, dead: Epoch, slot: Slot) ->
     """Mark as suspect what a master that died in this slot may have been handling. Returns how many."""
 
 
+# A command that a living master tries belongs to it. A master that has left in good order has cleared nothing and died
+# of nothing. The caller has no suspect command at the moment: it does not know of rows with its own epoch, because the
+# answer to a COMMIT was lost.
+@statement("""
+    WITH free AS MATERIALIZED (
+        SELECT c.ctid AS place, c.id, c.deaths FROM command c                                -- index: command_deadly
+        WHERE c.deaths > 0 AND (SELECT n.state FROM node n
+                                WHERE n.id = c.tried_by AND n.id <> :master
+                                  AND n.state IN ('ALIVE', 'LEAVING')) IS NULL
+          AND c.id <> ALL(CAST(:without AS bigint[]))
+        ORDER BY c.deaths DESC LIMIT 2 * :SUSPECTS_MAX FOR UPDATE OF c SKIP LOCKED
+    ), picked AS (
+        SELECT place FROM free WHERE deaths = (SELECT max(deaths) FROM free)
+        ORDER BY id LIMIT (SELECT least(coalesce((CAST(:GROUPS AS integer[]))[max(deaths)], 1), :room) FROM free)
+    )
+    UPDATE command SET tried_by = :master WHERE ctid = ANY(ARRAY(SELECT place FROM picked))
+    RETURNING id, deaths
+""")
 async def try_next(
     connection: FencedTransaction, master: Epoch, room: int, without: Sequence[CommandId] = ()
 ) -> list[Suspect]:
@@ -103,14 +101,6 @@ async def try_next(
 
     A culprit comes alone.
     """
-    values = {
-        "master": master,
-        "room": room,
-        "groups": list(GROUPS),
-        "limit": 2 * SUSPECTS_MAX,
-        "without": list(without),
-    }
-    return [Suspect(CommandId(id_), deaths) for id_, deaths in await connection.execute(_TRY, values)]
 
 
 @statement("""

@@ -46,9 +46,6 @@ _PUT = Sql("""
         WHERE project_file.hash <> excluded.hash
     RETURNING path
 """)
-_CONTENTS = Sql("""
-    SELECT hash, content FROM file_content WHERE hash = ANY(CAST(:hashes AS text[]))  -- index: file_content_pkey
-""")
 
 
 def hash_of(content: bytes) -> str:
@@ -110,9 +107,11 @@ async def hashes(
     """The hashes of these files of a project, and of all files below these folders, by path; those that are there."""
 
 
+@statement("""
+    SELECT hash, content FROM file_content WHERE hash = ANY(CAST(:wanted AS text[]))  -- index: file_content_pkey
+""")
 async def contents(connection: AsyncConnection, wanted: Collection[str]) -> Mapping[str, bytes]:
     """The contents with these hashes; those that are there."""
-    return {row.hash: bytes(row.content) for row in await connection.execute(_CONTENTS, {"hashes": list(wanted)})}
 
 
 # By the workflows of the project: it has few that name files.

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from dao.postgres.notify import changed
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql
+from dao.postgres.statements import changing, statement
 from model.changes import Changes
 from model.ids import WorkflowCode
 
+
 # Only after its new version is saved: a trigger forgets the waits for datasets of projects that it no longer names.
-_MOVE = Sql("UPDATE workflow_definition SET project = :project, updated_at = clock_timestamp() WHERE code = :code")
-_DRAFTS = Sql("SELECT count(*) FROM workflow_draft WHERE project = :project AND name = :name")
+@changing(lambda code: Changes(definitions={code}))
+@statement("UPDATE workflow_definition SET project = :project, updated_at = clock_timestamp() WHERE code = :code")
+async def move(connection: AsyncConnection, code: WorkflowCode, project: str) -> None:
+    """Put a workflow into a project that has none of its name."""
+
+
+@statement("SELECT count(*) FROM workflow_draft WHERE project = :project AND name = :name")
+async def drafts_of(connection: AsyncConnection, project: str, name: str) -> int:
+    """How many people have a draft of this workflow."""
+
+
 # Asked by people only. Index: workflow_version_triggered.
-_WAITING = Sql("""
+@statement("""
     SELECT DISTINCT d.project, d.name
     FROM workflow_definition d JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version
     CROSS JOIN LATERAL jsonb_array_elements(v.triggers) AS t
@@ -22,32 +31,15 @@ _WAITING = Sql("""
       AND (t ->> 'dataset' = ANY(CAST(:datasets AS text[])) OR t -> 'datasets' ?| CAST(:datasets AS text[]))
     ORDER BY d.project, d.name
 """)
-_SILENCES = Sql("""
-    SELECT id FROM alert_silence WHERE project = :project AND workflow = :name AND ends_at > clock_timestamp()
-    ORDER BY id
-""")
-
-
-async def move(connection: AsyncConnection, code: WorkflowCode, project: str) -> None:
-    """Put a workflow into a project that has none of its name."""
-    await connection.execute(_MOVE, {"code": code, "project": project})
-    await changed(connection, Changes(definitions={code}))
-
-
-async def drafts_of(connection: AsyncConnection, project: str, name: str) -> int:
-    """How many people have a draft of this workflow."""
-    count: int = (await connection.execute(_DRAFTS, {"project": project, "name": name})).scalar_one()
-    return count
-
-
 async def waiting_for(
     connection: AsyncConnection, code: WorkflowCode, project: str, datasets: Collection[str]
 ) -> list[tuple[str, str]]:
     """The projects and names of other workflows that updates of these datasets start."""
-    rows = await connection.execute(_WAITING, {"code": code, "project": project, "datasets": list(datasets)})
-    return [(row.project, row.name) for row in rows.all()]
 
 
+@statement("""
+    SELECT id FROM alert_silence WHERE project = :project AND workflow = :name AND ends_at > clock_timestamp()
+    ORDER BY id
+""")
 async def silences_of(connection: AsyncConnection, project: str, name: str) -> list[int]:
     """The silences of this workflow that have not ended."""
-    return (await connection.execute(_SILENCES, {"project": project, "name": name})).scalars()

@@ -40,10 +40,6 @@ _DATED = Sql("""
     JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version
     WHERE NOT d.is_trial AND v.spec ->> 'after_last' IS NOT NULL
 """)
-_HAS_PROJECT = Sql("""
-    SELECT :project = 'default' OR EXISTS (SELECT FROM project WHERE name = :project)
-        OR EXISTS (SELECT FROM workflow_definition WHERE project = :project)
-""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +125,12 @@ async def needed_by_dependents(connection: AsyncConnection) -> tuple[set[Workflo
     return named, waited
 
 
+@statement("""
+    SELECT :project = 'default' OR EXISTS (SELECT FROM project WHERE name = :project)
+        OR EXISTS (SELECT FROM workflow_definition WHERE project = :project)
+""")
 async def has_project(connection: AsyncConnection, project: str) -> bool:
     """Whether there is one of this name: it has a row or a workflow, or is `default`."""
-    return bool((await connection.execute(_HAS_PROJECT, {"project": project})).scalar_one())
 
 
 async def check(connection: AsyncConnection, project: str, name: str, spec: WorkflowSpec) -> list[str]:

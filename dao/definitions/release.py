@@ -5,20 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dao.definitions.references import named_by
-from dao.postgres.notify import changed
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
-from dao.postgres.statements import statement
+from dao.postgres.statements import changing, statement
 from model.changes import Changes
 from model.choices import ReleaseState
 from model.ids import CommandId, ScheduleId, WorkflowCode, WorkflowInstanceId
 
 FOUND_MAX = 5
 
-_SET_STATE = Sql("""
-    UPDATE workflow_definition SET release_state = :state, updated_at = clock_timestamp()
-    WHERE code = :code AND release_state <> :state
-""")
 _SCHEDULES = Sql("SELECT id FROM schedule WHERE workflow_code = :code ORDER BY id LIMIT :limit")
 # In two parts, each with its index: workflow_instance_line, workflow_instance_turn.
 _UNFINISHED = Sql("""
@@ -29,10 +24,6 @@ _UNFINISHED = Sql("""
     ORDER BY id LIMIT :limit
 """)
 _COMMANDS = Sql("SELECT id FROM command WHERE workflow_code = :code ORDER BY id LIMIT :limit")  # asked by people only
-_DELETE = Sql("""
-    WITH gone AS (DELETE FROM workflow_version WHERE workflow_code = :code)
-    DELETE FROM workflow_definition WHERE code = :code
-""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +37,13 @@ class Users:
     """Their projects and names."""
 
 
+@changing(lambda code: Changes(definitions={code}))
+@statement("""
+    UPDATE workflow_definition SET release_state = :state, updated_at = clock_timestamp()
+    WHERE code = :code AND release_state <> :state
+""")
 async def set_state(connection: AsyncConnection, code: WorkflowCode, state: ReleaseState) -> bool:
     """Whether this changed it: False if it was so already."""
-    await changed(connection, Changes(definitions={code}))
-    return (await connection.execute(_SET_STATE, {"code": code, "state": state})).rowcount > 0
 
 
 @statement("SELECT id FROM schedule WHERE workflow_code = :code AND state = 'ONLINE' ORDER BY id")
@@ -66,7 +60,10 @@ async def users_of(connection: AsyncConnection, code: WorkflowCode) -> Users:
     return Users(runs, commands, schedules, (await named_by(connection, code))[:FOUND_MAX])
 
 
+@changing(lambda code: Changes(definitions={code}))
+@statement("""
+    WITH gone AS (DELETE FROM workflow_version WHERE workflow_code = :code)
+    DELETE FROM workflow_definition WHERE code = :code
+""")
 async def delete(connection: AsyncConnection, code: WorkflowCode) -> None:
     """Delete a workflow and its versions. The rows of its runs stay."""
-    await connection.execute(_DELETE, {"code": code})
-    await changed(connection, Changes(definitions={code}))

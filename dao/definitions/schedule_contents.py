@@ -9,19 +9,13 @@ from dao.postgres.notify import SCHEDULE, changed, notify
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.rows import Row
 from dao.postgres.sql import Sql
-from dao.postgres.statements import statement
+from dao.postgres.statements import made_by, statement
 from model.changes import Changes
 from model.choices import FailureStrategy, Misfire, Priority, WarningType
 from model.errors import Refused
 from model.ids import ScheduleId, WorkflowCode
 from model.time.schedules import ScheduleSpec, stored_time
 
-_CONTENTS = Sql("""
-    SELECT id, state, from_file, crontab, time_zone, start_time::text, end_time::text, params, misfire, misfire_grace_s,
-           priority, failure_strategy, warning_type, alert_group, worker_group, environment
-    FROM schedule WHERE workflow_code = :workflow      -- index: schedule_of_workflow
-    ORDER BY id
-""")
 _CHANGE = "UPDATE schedule SET {}, updated_at = clock_timestamp() WHERE id = :id RETURNING workflow_code"
 COLUMNS = frozenset(ScheduleSpec.__slots__)
 
@@ -35,27 +29,6 @@ class StoredSchedule:
     from_file: bool
     params: str
     spec: ScheduleSpec | None
-
-
-async def contents_of(connection: AsyncConnection, workflow: WorkflowCode) -> list[StoredSchedule]:
-    return [_stored(row) for row in await connection.execute(_CONTENTS, {"workflow": workflow})]
-
-
-async def change_columns(connection: AsyncConnection, id_: ScheduleId, values: Mapping[str, object]) -> None:
-    """Save some fields of `ScheduleSpec`, and leave the others as they are, even unreadable.
-
-    If the fire times changed, they count from now. The caller checks the result.
-    """
-    assert values.keys() <= COLUMNS
-    sets = ", ".join(f"{name} = :{name}" for name in values)
-    rows = await connection.execute(Sql(_CHANGE.format(sets)), {**values, "id": id_})
-    await notify(connection, SCHEDULE)
-    await changed(connection, Changes(definitions=set(rows.scalars())))
-
-
-@statement("UPDATE schedule SET from_file = true WHERE id = :id_ AND NOT from_file")
-async def list_in_file(connection: AsyncConnection, id_: ScheduleId) -> None:
-    """Record that the workflow's file lists it."""
 
 
 def _stored(row: Row) -> StoredSchedule:
@@ -79,3 +52,30 @@ def _stored(row: Row) -> StoredSchedule:
     except (Refused, ValueError):
         spec = None
     return StoredSchedule(row.id, row.state == "ONLINE", row.from_file, row.params, spec)
+
+
+@made_by(_stored)
+@statement("""
+    SELECT id, state, from_file, crontab, time_zone, start_time::text, end_time::text, params, misfire, misfire_grace_s,
+           priority, failure_strategy, warning_type, alert_group, worker_group, environment
+    FROM schedule WHERE workflow_code = :workflow      -- index: schedule_of_workflow
+    ORDER BY id
+""")
+async def contents_of(connection: AsyncConnection, workflow: WorkflowCode) -> list[StoredSchedule]: ...
+
+
+async def change_columns(connection: AsyncConnection, id_: ScheduleId, values: Mapping[str, object]) -> None:
+    """Save some fields of `ScheduleSpec`, and leave the others as they are, even unreadable.
+
+    If the fire times changed, they count from now. The caller checks the result.
+    """
+    assert values.keys() <= COLUMNS
+    sets = ", ".join(f"{name} = :{name}" for name in values)
+    rows = await connection.execute(Sql(_CHANGE.format(sets)), {**values, "id": id_})
+    await notify(connection, SCHEDULE)
+    await changed(connection, Changes(definitions=set(rows.scalars())))
+
+
+@statement("UPDATE schedule SET from_file = true WHERE id = :id_ AND NOT from_file")
+async def list_in_file(connection: AsyncConnection, id_: ScheduleId) -> None:
+    """Record that the workflow's file lists it."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.ids import ScheduleId
 from model.runs.states import WorkflowState
 
@@ -26,20 +26,18 @@ class DayCount:
     is_cut: bool
 
 
-_COUNTS = Sql("""
+@statement("""
     SELECT own.schedule_id, width_bucket(own.schedule_time, CAST(:begins AS timestamptz[])) - 1, own.state, count(*),
-           bool_or(own.place > :read)
+           bool_or(own.place > :EACH_MAX)
     FROM unnest(CAST(:schedules AS bigint[])) AS wanted (id)
     CROSS JOIN LATERAL (
         SELECT i.schedule_id, i.schedule_time, i.state, row_number() OVER () AS place FROM (
             SELECT * FROM workflow_instance                                     -- index: workflow_instance_fire
-            WHERE schedule_id = wanted.id AND schedule_time >= CAST(:since AS timestamptz)
+            WHERE schedule_id = wanted.id AND schedule_time >= (CAST(:begins AS timestamptz[]))[1]
               AND schedule_time < CAST(:until AS timestamptz)
-            ORDER BY schedule_id DESC, schedule_time DESC LIMIT :read + 1) AS i) AS own
+            ORDER BY schedule_id DESC, schedule_time DESC LIMIT :EACH_MAX + 1) AS i) AS own
     GROUP BY 1, 2, 3 ORDER BY 2, 1, 3
 """)
-
-
 async def counts(
     connection: AsyncConnection, schedules: Collection[ScheduleId], begins: Sequence[datetime], until: datetime
 ) -> list[DayCount]:
@@ -47,6 +45,3 @@ async def counts(
 
     One that `is_cut` is of a schedule with more than `EACH_MAX` runs, of which older ones are not counted.
     """
-    values = {"schedules": list(schedules), "begins": list(begins), "since": begins[0], "until": until}
-    rows = (await connection.execute(_COUNTS, {**values, "read": EACH_MAX})).all()
-    return [DayCount(id_, day, WorkflowState(state), count, is_cut) for id_, day, state, count, is_cut in rows]

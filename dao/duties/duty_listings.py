@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.ids import Epoch
 
 
@@ -46,7 +44,7 @@ class Duty:
 
 
 # There are a few; of each the newest row of its history. index: duty_done_pkey
-_ALL = Sql("""
+@statement("""
     SELECT d.name, d.every_s, d.due_at,
            d.name = 'alert_rules' AND d.steps = 0 AND NOT EXISTS (
                SELECT FROM alerts_waiting() AS a
@@ -61,11 +59,4 @@ _ALL = Sql("""
     ) AS l ON true
     ORDER BY d.name
 """)
-
-
-async def all_of_them(connection: AsyncConnection) -> list[Duty]:
-    return [Duty(*row[:9], *_last(*row[9:])) for row in await connection.execute(_ALL)]
-
-
-def _last(due_at: datetime | None, *done: Any) -> Sequence[DutyDone | None]:
-    return [None if due_at is None else DutyDone(due_at, *done)]
+async def all_of_them(connection: AsyncConnection) -> list[Duty]: ...

@@ -23,7 +23,7 @@ from dao.postgres.statements import statement
 from dao.retention.floor import ID_STEP
 from model.errors import Unavailable
 from model.ids import WorkflowCode, WorkflowInstanceId
-from model.runs.retention_pace import DEPENDENT_REACH, READ_MAX, ROWS_MAX
+from model.runs.retention_pace import DEPENDENT_REACH, READ_MAX, ROWS_MAX  # noqa: F401 - in a statement
 
 OVERDUE_READS = 50
 
@@ -52,64 +52,6 @@ class Deleted:
     why_not: str | None = None
 
 
-# Ids rise with time: behind a batch in which every run began later than the shortest time ago, nothing is old enough.
-# Times in the future say nothing: the clock, or somebody, was wrong.
-# Of the runs that were read, only those are examined that this step deletes, and their attempts are counted only
-# until there are enough: `old` is evaluated as its readers need it, in the order of the ids. From the unfinished runs
-# up, not from a run down: it may have a million children.
-#
-# `p` is the project of the workflow, or the one that it was of when it was deleted. The time for which it keeps what
-# has ended is null if that is for ever; `horizon` is the shortest of these times ago, and null if all is kept for ever.
-_FIND = Sql("""
-    WITH RECURSIVE m AS MATERIALIZED (
-        SELECT now() AS now,
-               now() - (SELECT make_interval(days => min(days)) FROM (
-                            SELECT kept_days AS days FROM project WHERE kept_days > 0
-                            UNION ALL SELECT CAST(:kept_days AS integer) WHERE :kept_days > 0) AS each) AS horizon
-    ), above_unfinished (id) AS (
-        SELECT parent_instance_id FROM workflow_instance                   -- index: workflow_instance_unfinished
-        WHERE ended_at IS NULL AND coalesce(parent_instance_id, 0) > 0
-        UNION
-        SELECT w.parent_instance_id FROM above_unfinished a JOIN workflow_instance w ON w.id = a.id
-        WHERE coalesce(w.parent_instance_id, 0) > 0
-    ), walked AS MATERIALIZED (
-        SELECT coalesce(max(id), :after) AS last,
-               count(*) < :read_max OR coalesce(min(started_at) FILTER (WHERE started_at <= now) >= min(horizon),
-                                                min(horizon) IS NULL) AS is_over
-        FROM m CROSS JOIN (SELECT i.id, i.started_at FROM workflow_instance i
-                           WHERE i.id > :after ORDER BY i.id LIMIT :read_max) AS r   -- index: workflow_instance_pkey
-    ), old AS NOT MATERIALIZED (
-        SELECT i.id, i.ended_at
-        FROM m CROSS JOIN workflow_instance i                                        -- index: workflow_instance_pkey
-        LEFT JOIN workflow_definition d ON d.code = i.workflow_code
-        LEFT JOIN deleted_workflow gone ON gone.code = i.workflow_code
-        LEFT JOIN project p ON p.name = coalesce(d.project, gone.project)
-        WHERE i.id > :after AND i.id <= (SELECT last FROM walked)
-          AND i.ended_at < m.now - (CASE WHEN coalesce(p.kept_days, :kept_days) > 0
-                                         THEN make_interval(days => coalesce(p.kept_days, CAST(:kept_days AS integer)))
-                                    END)
-          AND NOT EXISTS (
-              SELECT FROM command c WHERE c.workflow_instance_id = i.id             -- index: command_resume
-              AND c.type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS', 'REPEAT_RUNNING',
-                             'EXECUTE_TASK'))
-          AND NOT (i.workflow_code = ANY(CAST(:waited AS bigint[])))
-          AND NOT (i.workflow_code = ANY(CAST(:named AS bigint[]))
-                   AND i.schedule_time > m.now - CAST(:reach AS interval))
-          AND (SELECT 1 FROM workflow_instance above WHERE above.id = i.parent_instance_id) IS NULL
-          AND NOT ((SELECT 1 FROM workflow_instance c WHERE c.parent_instance_id = i.id LIMIT 1) IS NOT NULL
-                   AND i.id IN (SELECT id FROM above_unfinished))
-    ), enough AS MATERIALIZED (     -- the run with the last attempt of this step; none: all of them may go
-        SELECT o.id FROM old o CROSS JOIN LATERAL (
-            SELECT FROM task_instance t WHERE t.workflow_instance_id = o.id OFFSET 0) AS t
-        ORDER BY o.id OFFSET :attempts_max - 1 LIMIT 1
-    ), picked AS MATERIALIZED (
-        SELECT o.id, o.ended_at FROM old o
-        WHERE o.id <= coalesce((SELECT id FROM enough), (SELECT last FROM walked))
-    )
-    SELECT ARRAY(SELECT id FROM picked ORDER BY id), ARRAY(SELECT ended_at::text FROM picked ORDER BY id),
-           coalesce((SELECT id FROM enough), w.last), w.is_over AND NOT EXISTS (SELECT FROM enough)
-    FROM walked w
-""")
 # What was continued meanwhile, or is locked, stays. Commands of the history that are left go as those without a run do,
 # and events as those that nobody will read.
 #
@@ -208,6 +150,64 @@ _OVERDUE = Sql("""
 """)
 
 
+# Ids rise with time: behind a batch in which every run began later than the shortest time ago, nothing is old enough.
+# Times in the future say nothing: the clock, or somebody, was wrong.
+# Of the runs that were read, only those are examined that this step deletes, and their attempts are counted only
+# until there are enough: `old` is evaluated as its readers need it, in the order of the ids. From the unfinished runs
+# up, not from a run down: it may have a million children.
+#
+# `p` is the project of the workflow, or the one that it was of when it was deleted. The time for which it keeps what
+# has ended is null if that is for ever; `horizon` is the shortest of these times ago, and null if all is kept for ever.
+@statement("""
+    WITH RECURSIVE m AS MATERIALIZED (
+        SELECT now() AS now,
+               now() - (SELECT make_interval(days => min(days)) FROM (
+                            SELECT kept_days AS days FROM project WHERE kept_days > 0
+                            UNION ALL SELECT CAST(:kept_days AS integer) WHERE :kept_days > 0) AS each) AS horizon
+    ), above_unfinished (id) AS (
+        SELECT parent_instance_id FROM workflow_instance                   -- index: workflow_instance_unfinished
+        WHERE ended_at IS NULL AND coalesce(parent_instance_id, 0) > 0
+        UNION
+        SELECT w.parent_instance_id FROM above_unfinished a JOIN workflow_instance w ON w.id = a.id
+        WHERE coalesce(w.parent_instance_id, 0) > 0
+    ), walked AS MATERIALIZED (
+        SELECT coalesce(max(id), :after) AS last,
+               count(*) < :READ_MAX OR coalesce(min(started_at) FILTER (WHERE started_at <= now) >= min(horizon),
+                                                min(horizon) IS NULL) AS is_over
+        FROM m CROSS JOIN (SELECT i.id, i.started_at FROM workflow_instance i
+                           WHERE i.id > :after ORDER BY i.id LIMIT :READ_MAX) AS r   -- index: workflow_instance_pkey
+    ), old AS NOT MATERIALIZED (
+        SELECT i.id, i.ended_at
+        FROM m CROSS JOIN workflow_instance i                                        -- index: workflow_instance_pkey
+        LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+        LEFT JOIN deleted_workflow gone ON gone.code = i.workflow_code
+        LEFT JOIN project p ON p.name = coalesce(d.project, gone.project)
+        WHERE i.id > :after AND i.id <= (SELECT last FROM walked)
+          AND i.ended_at < m.now - (CASE WHEN coalesce(p.kept_days, :kept_days) > 0
+                                         THEN make_interval(days => coalesce(p.kept_days, CAST(:kept_days AS integer)))
+                                    END)
+          AND NOT EXISTS (
+              SELECT FROM command c WHERE c.workflow_instance_id = i.id             -- index: command_resume
+              AND c.type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS', 'REPEAT_RUNNING',
+                             'EXECUTE_TASK'))
+          AND NOT (i.workflow_code = ANY(CAST(:waited AS bigint[])))
+          AND NOT (i.workflow_code = ANY(CAST(:named AS bigint[]))
+                   AND i.schedule_time > m.now - CAST(:DEPENDENT_REACH AS interval))
+          AND (SELECT 1 FROM workflow_instance above WHERE above.id = i.parent_instance_id) IS NULL
+          AND NOT ((SELECT 1 FROM workflow_instance c WHERE c.parent_instance_id = i.id LIMIT 1) IS NOT NULL
+                   AND i.id IN (SELECT id FROM above_unfinished))
+    ), enough AS MATERIALIZED (     -- the run with the last attempt of this step; none: all of them may go
+        SELECT o.id FROM old o CROSS JOIN LATERAL (
+            SELECT FROM task_instance t WHERE t.workflow_instance_id = o.id OFFSET 0) AS t
+        ORDER BY o.id OFFSET :attempts_max - 1 LIMIT 1
+    ), picked AS MATERIALIZED (
+        SELECT o.id, o.ended_at FROM old o
+        WHERE o.id <= coalesce((SELECT id FROM enough), (SELECT last FROM walked))
+    )
+    SELECT ARRAY(SELECT id FROM picked ORDER BY id), ARRAY(SELECT ended_at::text FROM picked ORDER BY id),
+           coalesce((SELECT id FROM enough), w.last), w.is_over AND NOT EXISTS (SELECT FROM enough)
+    FROM walked w
+""")
 async def find(
     connection: AsyncConnection,
     after: int,
@@ -225,9 +225,6 @@ async def find(
         waited: those for which one waits now: their runs stay.
         attempts_max: with how many attempts; a single run may have more.
     """
-    values = {"after": after, "kept_days": kept_days, "named": list(named), "waited": list(waited)}
-    limits = {"read_max": READ_MAX, "attempts_max": attempts_max, "reach": DEPENDENT_REACH}
-    return OldRuns(*(await connection.execute(_FIND, {**values, **limits})).one())
 
 
 async def delete(connection: FencedTransaction, old: OldRuns, rows_max: int = ROWS_MAX) -> Deleted:

@@ -77,17 +77,6 @@ _STOPPED_OF = Sql("""
       AND d.project = coalesce(CAST(:project AS text), d.project)
     ORDER BY e.command_id DESC LIMIT :limit
 """)
-# A backfill with dependents is written down for each workflow; the one that it was asked for names itself.
-_ASKED = Sql("""
-    SELECT CAST(after ->> 'command' AS bigint) AS command, at, actor, CAST(object_id AS bigint) AS workflow_code,
-           object_name, project, CAST(after ->> 'dates' AS int) AS dates, CAST(after ->> 'chains' AS int) AS chains,
-           after -> 'request' AS request
-    FROM audit                                                                   -- index: audit_action
-    WHERE action = 'start_backfill' AND outcome = 'DONE' AND after ->> 'workflow' = object_id
-      AND (CAST(:projects AS text[]) IS NULL OR project = ANY(CAST(:projects AS text[])))
-      AND (CAST(:command AS text) IS NULL OR after ->> 'command' = CAST(:command AS text))
-    ORDER BY id DESC LIMIT :limit
-""")
 
 
 # The first run of each date: one that is run again stays the same run.
@@ -105,16 +94,21 @@ async def runs_of_dates(
     """The runs that the backfill of this command, or a later one, made for these dates of these workflows."""
 
 
+# A backfill with dependents is written down for each workflow; the one that it was asked for names itself.
+@statement("""
+    SELECT CAST(after ->> 'command' AS bigint) AS command, at, actor, CAST(object_id AS bigint) AS workflow_code,
+           object_name, project, CAST(after ->> 'dates' AS int) AS dates, CAST(after ->> 'chains' AS int) AS chains,
+           after -> 'request' AS request
+    FROM audit                                                                   -- index: audit_action
+    WHERE action = 'start_backfill' AND outcome = 'DONE' AND after ->> 'workflow' = object_id
+      AND (CAST(:projects AS text[]) IS NULL OR project = ANY(CAST(:projects AS text[])))
+      AND (CAST(:command AS bigint) IS NULL OR after ->> 'command' = CAST(:command AS bigint)::text)
+    ORDER BY id DESC LIMIT :limit
+""")
 async def asked_for(
     connection: AsyncConnection, limit: int, projects: Collection[str] | None = None, command: CommandId | None = None
 ) -> list[AskedBackfill]:
     """The last `limit` backfills that were asked for, newest first; only of these projects, of this command."""
-    values = {
-        "limit": limit,
-        "projects": None if projects is None else sorted(projects),
-        "command": None if command is None else str(command),
-    }
-    return [AskedBackfill(*row) for row in await connection.execute(_ASKED, values)]
 
 
 async def refused_dates(

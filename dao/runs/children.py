@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dao.postgres.database import FencedTransaction
-from dao.postgres.notify import EVENT, notify
+from dao.postgres.notify import EVENT
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
 from dao.postgres.sql import Sql
+from dao.postgres.statements import notifying, statement, unless_empty
 from model.choices import Priority
 from model.ids import Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.runs.instances import ChildState, Parent
@@ -80,31 +81,6 @@ _STANDING = Sql("""
     SELECT workflow_instance_id, task_code, attempt, kill_requested FROM task_instance
     WHERE workflow_instance_id = ANY(CAST(:ids AS bigint[])) AND state = 'RUNNING_EXECUTION' AND worker_id IS NULL
 """)
-# A child with an open resume command from its parent counts as running, though no master has taken the command yet. It
-# runs again, or the task learns why not (`report_at_rest`). The parent is not notified of commands from others that are
-# refused: for those, the state in the child's row counts. A reason may name tasks, parameters and limits, and who sees
-# the run above may not see a child of another project: so a reason goes up within a project only, here and below.
-_OF = Sql("""
-    SELECT parent_instance_id, parent_task_code, parent_attempt, child_index,
-           CASE WHEN EXISTS (SELECT FROM command c                                  -- index: command_resume
-                             WHERE c.workflow_instance_id = i.id AND c.from_above
-                               AND c.type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS'))
-                THEN 'RUNNING_EXECUTION' ELSE state END AS state,
-           CASE WHEN i.state = 'SUCCESS' THEN i.outputs
-                WHEN (SELECT project FROM workflow_definition WHERE code = i.workflow_code) IS NOT DISTINCT FROM
-                     (SELECT d.project FROM workflow_instance p JOIN workflow_definition d ON d.code = p.workflow_code
-                      WHERE p.id = i.parent_instance_id)
-                     THEN i.reason END AS outputs
-    FROM workflow_instance i
-    WHERE parent_instance_id = ANY(CAST(:ids AS bigint[]))                         -- index: workflow_instance_child
-""")
-_EXISTING = Sql("""
-    SELECT c.id, c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index
-    FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS bigint[]), CAST(:attempts AS smallint[]),
-                CAST(:indexes AS integer[])) AS w (instance_id, code, attempt, child_index)
-    JOIN workflow_instance c ON c.parent_instance_id = w.instance_id AND c.parent_task_code = w.code
-                            AND c.parent_attempt = w.attempt AND c.child_index = w.child_index
-""")
 # Returns those whose workflow does not exist: no command is inserted for them.
 _START = Sql("""
     WITH wanted AS (
@@ -135,16 +111,6 @@ _NEW_CHILDREN = RowArrays(
         "parent": lambda new: str(new.parent),
     },
 )
-# For a child that succeeded only the link changes; the others are resumed, each by the command for its state.
-_RELINK = Sql("""
-    UPDATE workflow_instance c SET parent_attempt = r.attempt
-    FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS bigint[]), CAST(:befores AS smallint[]),
-                CAST(:indexes AS integer[]), CAST(:attempts AS smallint[]))
-         AS r (instance_id, code, before, child_index, attempt)
-    WHERE c.parent_instance_id = r.instance_id AND c.parent_task_code = r.code AND c.parent_attempt = r.before
-      AND c.child_index = r.child_index
-    RETURNING c.id, c.state
-""")
 _ASK = Sql("""
     INSERT INTO command (type, workflow_instance_id, created_by, from_above)
     SELECT a.type, a.instance_id, :asker, true
@@ -167,45 +133,6 @@ _HOLD = Sql("""
 _ANY_RUNS = Sql("""
     SELECT EXISTS (SELECT FROM workflow_instance
                    WHERE parent_instance_id = ANY(CAST(:ids AS bigint[])) AND ended_at IS NULL)
-""")
-_REPORT_UNMADE = Sql("""
-    WITH notified AS (
-        INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
-        SELECT instance, task_code, attempt, child_index, state,
-               CASE WHEN (SELECT code FROM workflow_definition WHERE code = u.workflow) IS NULL
-                      OR (SELECT project FROM workflow_definition WHERE code = u.workflow) IS NOT DISTINCT FROM
-                         (SELECT d.project FROM workflow_instance p
-                          JOIN workflow_definition d ON d.code = p.workflow_code
-                          WHERE p.id = u.instance)
-                    THEN reason END
-        FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS bigint[]), CAST(:attempts AS smallint[]),
-                    CAST(:indexes AS integer[]), CAST(:states AS text[]), CAST(:reasons AS text[]),
-                    CAST(:workflows AS bigint[]))
-             AS u (instance, task_code, attempt, child_index, state, reason, workflow)
-        RETURNING workflow_instance_id
-    )
-    SELECT DISTINCT p.master_id FROM notified JOIN workflow_instance p ON p.id = notified.workflow_instance_id
-""")
-# A child that was already resumed in another way will report its end itself. For a halted one the parent would wait
-# forever, so it counts as a failure if there is a reason.
-_REPORT_AT_REST = Sql("""
-    WITH notified AS (
-        INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
-        SELECT c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index,
-               CASE WHEN c.state = 'PAUSE' AND r.reason IS NOT NULL THEN 'FAILURE' ELSE c.state END,
-               CASE WHEN c.state = 'SUCCESS' THEN c.outputs
-                    WHEN (SELECT project FROM workflow_definition WHERE code = c.workflow_code) IS NOT DISTINCT FROM
-                         (SELECT d.project FROM workflow_instance p
-                          JOIN workflow_definition d ON d.code = p.workflow_code
-                          WHERE p.id = c.parent_instance_id)
-                         THEN coalesce(r.reason, c.reason) END
-        FROM unnest(CAST(:ids AS bigint[]), CAST(:reasons AS text[])) AS r (child_id, reason)
-        JOIN workflow_instance c ON c.id = r.child_id
-                                AND coalesce(c.parent_instance_id IS NOT NULL AND c.ended_at IS NOT NULL, false)
-        WHERE (SELECT p.id FROM workflow_instance p WHERE p.id = c.parent_instance_id) IS NOT NULL
-        RETURNING workflow_instance_id
-    )
-    SELECT DISTINCT p.master_id FROM notified JOIN workflow_instance p ON p.id = notified.workflow_instance_id
 """)
 _RESUMES = {
     WorkflowState.FAILURE: "START_FAILURE_TASK_PROCESS",
@@ -238,27 +165,41 @@ async def above(connection: AsyncConnection, ids: Collection[WorkflowInstanceId]
     }
 
 
+# A child with an open resume command from its parent counts as running, though no master has taken the command yet. It
+# runs again, or the task learns why not (`report_at_rest`). The parent is not notified of commands from others that are
+# refused: for those, the state in the child's row counts. A reason may name tasks, parameters and limits, and who sees
+# the run above may not see a child of another project: so a reason goes up within a project only, here and below.
+@unless_empty
+@statement("""
+    SELECT parent_instance_id, parent_task_code, parent_attempt, child_index,
+           CASE WHEN EXISTS (SELECT FROM command c                                  -- index: command_resume
+                             WHERE c.workflow_instance_id = i.id AND c.from_above
+                               AND c.type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS'))
+                THEN 'RUNNING_EXECUTION' ELSE state END AS state,
+           CASE WHEN i.state = 'SUCCESS' THEN i.outputs
+                WHEN (SELECT project FROM workflow_definition WHERE code = i.workflow_code) IS NOT DISTINCT FROM
+                     (SELECT d.project FROM workflow_instance p JOIN workflow_definition d ON d.code = p.workflow_code
+                      WHERE p.id = i.parent_instance_id)
+                     THEN i.reason END AS outputs
+    FROM workflow_instance i
+    WHERE parent_instance_id = ANY(CAST(:parents AS bigint[]))                         -- index: workflow_instance_child
+""")
 async def of(
     connection: AsyncConnection, parents: Collection[WorkflowInstanceId]
 ) -> dict[WorkflowInstanceId, list[ChildState]]:
     """All children of these runs, whatever their state."""
-    found: dict[WorkflowInstanceId, list[ChildState]] = {id_: [] for id_ in parents}
-    if not parents:
-        return found
-    rows = await connection.execute(_OF, {"ids": list(parents)})
-    for instance, code, attempt, index, state, outputs in rows.all():
-        child = ChildState(TaskCode(code), attempt, index, WorkflowState(state), outputs)
-        found[WorkflowInstanceId(instance)].append(child)
-    return found
 
 
+@statement("""
+    SELECT c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index, true, c.id
+    FROM unnest(CAST(:parents.instance AS bigint[]), CAST(:parents.code AS bigint[]),
+                CAST(:parents.attempt AS smallint[]), CAST(:parents.index AS integer[]))
+         AS w (instance_id, code, attempt, child_index)
+    JOIN workflow_instance c ON c.parent_instance_id = w.instance_id AND c.parent_task_code = w.code
+                            AND c.parent_attempt = w.attempt AND c.child_index = w.child_index
+""")
 async def existing(connection: AsyncConnection, parents: Sequence[Parent]) -> dict[Parent, WorkflowInstanceId]:
     """Those of these children that were started before."""
-    rows = (await connection.execute(_EXISTING, _places(parents))).all()
-    return {
-        Parent(WorkflowInstanceId(instance), TaskCode(code), attempt, index): WorkflowInstanceId(id_)
-        for id_, instance, code, attempt, index in rows
-    }
 
 
 async def start(connection: FencedTransaction, new: Sequence[NewChild]) -> None:
@@ -270,12 +211,25 @@ async def start(connection: FencedTransaction, new: Sequence[NewChild]) -> None:
         await report_unmade(connection, unmade)
 
 
+# For a child that succeeded only the link changes; the others are resumed, each by the command for its state.
+@statement("""
+    UPDATE workflow_instance c SET parent_attempt = r.attempt
+    FROM unnest(CAST(:links.0.instance AS bigint[]), CAST(:links.0.code AS bigint[]),
+                CAST(:links.0.attempt AS smallint[]), CAST(:links.0.index AS integer[]), CAST(:links.1 AS smallint[]))
+         AS r (instance_id, code, before, child_index, attempt)
+    WHERE c.parent_instance_id = r.instance_id AND c.parent_task_code = r.code AND c.parent_attempt = r.before
+      AND c.child_index = r.child_index
+    RETURNING c.id, c.state
+""")
+async def _relink(
+    connection: FencedTransaction, links: Sequence[tuple[Parent, int]]
+) -> dict[WorkflowInstanceId, WorkflowState]:
+    """Returns the states of these children."""
+
+
 async def resume(connection: FencedTransaction, links: Sequence[tuple[Parent, int]]) -> None:
     """Resume children of one attempt under another: (their current link, the new attempt) each."""
-    values = {**_places([parent for parent, _ in links]), "befores": [parent.attempt for parent, _ in links]}
-    values["attempts"] = [attempt for _, attempt in links]
-    rows = (await connection.execute(_RELINK, values)).all()
-    states = {WorkflowInstanceId(id_): WorkflowState(state) for id_, state in rows}
+    states = await _relink(connection, links)
     asked = [(_RESUMES[state], id_) for id_, state in states.items() if state in _RESUMES]
     # A child that somebody else resumed may have succeeded since its row was read, and notified the old attempt.
     if done := [id_ for id_, state in states.items() if state is WorkflowState.SUCCESS]:
@@ -298,30 +252,53 @@ async def halt(connection: FencedTransaction, halts: Mapping[WorkflowInstanceId,
     await connection.execute(_HALT, {"instances": list(halts), "types": types, "asker": SUB_WORKFLOW})
 
 
-async def report_unmade(connection: AsyncConnection, unmade: Sequence[Unmade]) -> None:
+@notifying(EVENT, named=True)
+@statement("""
+    WITH notified AS (
+        INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
+        SELECT instance, task_code, attempt, child_index, state,
+               CASE WHEN (SELECT code FROM workflow_definition WHERE code = u.workflow) IS NULL
+                      OR (SELECT project FROM workflow_definition WHERE code = u.workflow) IS NOT DISTINCT FROM
+                         (SELECT d.project FROM workflow_instance p
+                          JOIN workflow_definition d ON d.code = p.workflow_code
+                          WHERE p.id = u.instance)
+                    THEN reason END
+        FROM unnest(CAST(:unmade.parent.instance AS bigint[]), CAST(:unmade.parent.code AS bigint[]),
+                    CAST(:unmade.parent.attempt AS smallint[]), CAST(:unmade.parent.index AS integer[]),
+                    CAST(:unmade.state AS text[]), CAST(:unmade.reason AS text[]), CAST(:unmade.workflow AS bigint[]))
+             AS u (instance, task_code, attempt, child_index, state, reason, workflow)
+        RETURNING workflow_instance_id
+    )
+    SELECT DISTINCT p.master_id FROM notified JOIN workflow_instance p ON p.id = notified.workflow_instance_id
+""")
+async def report_unmade(connection: AsyncConnection, unmade: Sequence[Unmade]) -> set[Epoch]:
     """Notify the parent runs of children that were never created."""
-    values = {**_places([each.parent for each in unmade]), "states": [each.state for each in unmade]}
-    values["reasons"] = [each.reason for each in unmade]
-    values["workflows"] = [each.workflow for each in unmade]
-    masters = {Epoch(epoch) for (epoch,) in await connection.execute(_REPORT_UNMADE, values)}
-    await notify(connection, EVENT, masters)
 
 
-async def report_at_rest(connection: AsyncConnection, reasons: Mapping[WorkflowInstanceId, str | None]) -> None:
+# A child that was already resumed in another way will report its end itself. For a halted one the parent would wait
+# forever, so it counts as a failure if there is a reason.
+@notifying(EVENT, named=True)
+@statement("""
+    WITH notified AS (
+        INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
+        SELECT c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index,
+               CASE WHEN c.state = 'PAUSE' AND r.reason IS NOT NULL THEN 'FAILURE' ELSE c.state END,
+               CASE WHEN c.state = 'SUCCESS' THEN c.outputs
+                    WHEN (SELECT project FROM workflow_definition WHERE code = c.workflow_code) IS NOT DISTINCT FROM
+                         (SELECT d.project FROM workflow_instance p
+                          JOIN workflow_definition d ON d.code = p.workflow_code
+                          WHERE p.id = c.parent_instance_id)
+                         THEN coalesce(r.reason, c.reason) END
+        FROM unnest(CAST(:reasons AS bigint[]), CAST(:reasons.values AS text[])) AS r (child_id, reason)
+        JOIN workflow_instance c ON c.id = r.child_id
+                                AND coalesce(c.parent_instance_id IS NOT NULL AND c.ended_at IS NOT NULL, false)
+        WHERE (SELECT p.id FROM workflow_instance p WHERE p.id = c.parent_instance_id) IS NOT NULL
+        RETURNING workflow_instance_id
+    )
+    SELECT DISTINCT p.master_id FROM notified JOIN workflow_instance p ON p.id = notified.workflow_instance_id
+""")
+async def report_at_rest(connection: AsyncConnection, reasons: Mapping[WorkflowInstanceId, str | None]) -> set[Epoch]:
     """Notify the parent runs that these children, whose resume they requested, do not run.
 
     With the reason, or without one if the children are being halted themselves.
     """
-    values = {"ids": list(reasons), "reasons": list(reasons.values())}
-    masters = {Epoch(epoch) for (epoch,) in await connection.execute(_REPORT_AT_REST, values)}
-    if masters:
-        await notify(connection, EVENT, masters)
-
-
-def _places(parents: Sequence[Parent]) -> dict[str, object]:
-    return {
-        "instances": [parent.instance for parent in parents],
-        "codes": [parent.code for parent in parents],
-        "attempts": [parent.attempt for parent in parents],
-        "indexes": [parent.index for parent in parents],
-    }

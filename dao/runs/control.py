@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from dao.postgres.database import FencedTransaction
-from dao.postgres.notify import EVENT, changed, notify
+from dao.postgres.notify import EVENT, changed
 from dao.postgres.pool import AsyncConnection
+from dao.postgres.row_arrays import RowArrays
 from dao.postgres.rows import Row
 from dao.postgres.sql import Sql
-from dao.postgres.statements import statement
+from dao.postgres.statements import changing, made_by, notifying, statement
 from dao.runs.code_lists import Unreadable, read_codes
 from dao.runs.workflow_instances import read_instance
 from model.changes import Changes
@@ -99,41 +100,6 @@ _LOCK = Sql("""
            ending_after
     FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE
 """)
-_ASK_HALT = Sql("""
-    WITH asked AS (
-        UPDATE workflow_instance i SET requested_state = a.state
-        FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[])) AS a (id, state) WHERE i.id = a.id
-        RETURNING i.id, i.requested_state, i.master_id
-    ), reported AS (
-        INSERT INTO task_event (workflow_instance_id, task_code, attempt, state)
-        SELECT id, 0, 0, requested_state FROM asked
-    )
-    SELECT DISTINCT master_id FROM asked
-""")
-_END_WAITING = Sql("""
-    UPDATE workflow_instance i
-    SET state = e.state, ended_at = clock_timestamp(), reason = e.reason,
-        ending_as = CASE WHEN e.state = 'PAUSE' THEN i.ending_as END,
-        ending_reason = CASE WHEN e.state = 'PAUSE' THEN i.ending_reason END
-    FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[])) AS e (id, state, reason)
-    WHERE i.id = e.id AND coalesce(i.state = 'SERIAL_WAIT', false)
-""")
-_READ = Sql("""
-    SELECT id, workflow_code, workflow_version, failure_strategy, priority::text, worker_group, params, state,
-           requested_state, startup_names,
-           least(greatest(schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') AS schedule_time, time_zone,
-           interval_start, interval_end, dry_run, environment, coalesce(executing, scope) AS scope, depth,
-           parent_instance_id, parent_task_code, parent_attempt, child_index,
-           CASE WHEN isfinite(coalesce(running_since, started_at))
-                THEN greatest(0, extract(epoch FROM clock_timestamp() - coalesce(running_since, started_at)))
-                ELSE 0 END::float8 AS ran_s, ending_as, ending_reason
-    FROM workflow_instance WHERE id = :id
-""")
-_CHANGE_VERSION = Sql("""
-    UPDATE workflow_instance SET workflow_version = :version, params = :params, worker_group = :worker_group,
-        environment = :environment, priority = CAST(:priority AS priority_level), failure_strategy = :failure_strategy
-    WHERE id = :id
-""")
 _REVIVE = Sql("""
     UPDATE workflow_instance i
     SET state = CASE WHEN r.waits THEN 'SERIAL_WAIT' ELSE 'RUNNING_EXECUTION' END,
@@ -149,8 +115,8 @@ _REVIVE = Sql("""
         resumes = CAST(r.new_resumes AS bigint[]),
         ending_as = CASE WHEN r.keeps_ending THEN i.ending_as END,
         ending_reason = CASE WHEN r.keeps_ending THEN i.ending_reason END
-    FROM unnest(CAST(:ids AS bigint[]), CAST(:repeats AS boolean[]), CAST(:executing AS text[]),
-                CAST(:keeps AS boolean[]), CAST(:attempts AS smallint[]), CAST(:waits AS boolean[]),
+    FROM unnest(CAST(:id AS bigint[]), CAST(:repeats AS boolean[]), CAST(:executing AS text[]),
+                CAST(:keeps_executing AS boolean[]), CAST(:attempt AS smallint[]), CAST(:waits AS boolean[]),
                 CAST(:resumes AS text[]), CAST(:keeps_ending AS boolean[]))
          AS r (revived_id, repeats, new_executing, keeps_executing, new_attempt, waits, new_resumes, keeps_ending)
     WHERE i.id = r.revived_id
@@ -163,6 +129,21 @@ _REVIVE = Sql("""
                    THEN greatest(0, extract(epoch FROM clock_timestamp() - coalesce(running_since, started_at)))
                    ELSE 0 END::float8 AS ran_s, ending_as, ending_reason
 """)
+
+
+def _array(codes: Collection[TaskCode]) -> str:
+    """A bigint[] as PostgreSQL reads it from a text: a parameter of arrays of several lengths does not exist."""
+    return "{" + ",".join(str(code) for code in sorted(codes)) + "}"
+
+
+_REVIVALS = RowArrays(
+    _REVIVE,
+    {
+        "executing": lambda each: None if each.executing is None else json.dumps(sorted(each.executing)),
+        "attempt": lambda each: each.parent and each.parent.attempt,
+        "resumes": lambda each: _array(each.resumes) if each.waits else None,
+    },
+)
 
 
 async def lock(connection: AsyncConnection, ids: Collection[WorkflowInstanceId]) -> dict[WorkflowInstanceId, Locked]:
@@ -214,56 +195,70 @@ async def unfinished(connection: AsyncConnection) -> list[Unfinished]:
     """All runs that have not ended, by id."""
 
 
-async def ask_halt(connection: FencedTransaction, states: Mapping[WorkflowInstanceId, WorkflowState]) -> None:
+@notifying(EVENT, named=True)
+@changing(lambda states: Changes(runs=set(states)))
+@statement("""
+    WITH asked AS (
+        UPDATE workflow_instance i SET requested_state = a.state
+        FROM unnest(CAST(:states AS bigint[]), CAST(:states.values AS text[])) AS a (id, state) WHERE i.id = a.id
+        RETURNING i.id, i.requested_state, i.master_id
+    ), reported AS (
+        INSERT INTO task_event (workflow_instance_id, task_code, attempt, state)
+        SELECT id, 0, 0, requested_state FROM asked
+    )
+    SELECT DISTINCT master_id FROM asked
+""")
+async def ask_halt(connection: FencedTransaction, states: Mapping[WorkflowInstanceId, WorkflowState]) -> set[Epoch]:
     """Ask the owners to pause (READY_PAUSE) or stop (READY_STOP) these runs. In the row, so it survives them."""
-    rows = await connection.execute(_ASK_HALT, {"ids": list(states), "states": list(states.values())})
-    await changed(connection, Changes(runs=set(states)))
-    await notify(connection, EVENT, {Epoch(epoch) for (epoch,) in rows.all()})
 
 
+@changing(lambda ends: Changes(runs=set(ends)))
+@statement("""
+    UPDATE workflow_instance i
+    SET state = e.state, ended_at = clock_timestamp(), reason = e.reason,
+        ending_as = CASE WHEN e.state = 'PAUSE' THEN i.ending_as END,
+        ending_reason = CASE WHEN e.state = 'PAUSE' THEN i.ending_reason END
+    FROM unnest(CAST(:ends AS bigint[]), CAST(:ends.values.0 AS text[]), CAST(:ends.values.1 AS text[]))
+         AS e (id, state, reason)
+    WHERE i.id = e.id AND coalesce(i.state = 'SERIAL_WAIT', false)
+""")
 async def end_waiting(
     connection: FencedTransaction, ends: Mapping[WorkflowInstanceId, tuple[WorkflowState, str]]
 ) -> None:
     """End waiting runs that nobody drives: as PAUSE or STOP, with the reason. Those that wait no longer stay."""
-    values = {
-        "ids": list(ends),
-        "states": [state for state, _ in ends.values()],
-        "reasons": [reason for _, reason in ends.values()],
-    }
-    await connection.execute(_END_WAITING, values)
-    await changed(connection, Changes(runs=set(ends)))
 
 
+@made_by(read_instance)
+@statement("""
+    SELECT id, workflow_code, workflow_version, failure_strategy, priority::text, worker_group, params, state,
+           requested_state, startup_names,
+           least(greatest(schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') AS schedule_time, time_zone,
+           interval_start, interval_end, dry_run, environment, coalesce(executing, scope) AS scope, depth,
+           parent_instance_id, parent_task_code, parent_attempt, child_index,
+           CASE WHEN isfinite(coalesce(running_since, started_at))
+                THEN greatest(0, extract(epoch FROM clock_timestamp() - coalesce(running_since, started_at)))
+                ELSE 0 END::float8 AS ran_s, ending_as, ending_reason
+    FROM workflow_instance WHERE id = :id_
+""")
 async def read(connection: AsyncConnection, id_: WorkflowInstanceId) -> WorkflowInstance:
     """A run whose row this transaction locks."""
-    return read_instance((await connection.execute(_READ, {"id": id_})).one())
 
 
+@statement("""
+    UPDATE workflow_instance SET workflow_version = :change.version, params = :change.params,
+        worker_group = :change.worker_group,
+        environment = :change.environment, priority = CAST(:change.priority AS priority_level),
+        failure_strategy = :change.failure_strategy
+    WHERE id = :change.id
+""")
 async def change_version(connection: FencedTransaction, change: VersionChange) -> None:
     """Let a run that has ended, whose row this transaction locks, go on with another version of its workflow."""
-    await connection.execute(_CHANGE_VERSION, asdict(change))
 
 
 async def revive(
     connection: FencedTransaction, revivals: Sequence[Revival], master: Epoch
 ) -> dict[WorkflowInstanceId, WorkflowInstance]:
     """Resume runs that have ended or wait, owned by this master."""
-    values = {
-        "master": master,
-        "ids": [each.id for each in revivals],
-        "repeats": [each.repeats for each in revivals],
-        "executing": [None if each.executing is None else json.dumps(sorted(each.executing)) for each in revivals],
-        "keeps": [each.keeps_executing for each in revivals],
-        "attempts": [each.parent.attempt if each.parent else None for each in revivals],
-        "waits": [each.waits for each in revivals],
-        "keeps_ending": [each.keeps_ending for each in revivals],
-        "resumes": [_array(each.resumes) if each.waits else None for each in revivals],
-    }
-    rows = (await connection.execute(_REVIVE, values)).all()
+    rows = (await connection.execute(_REVIVE, {**_REVIVALS.values(revivals), "master": master})).all()
     await changed(connection, Changes(runs={each.id for each in revivals}))
     return {WorkflowInstanceId(row.id): read_instance(row) for row in rows}
-
-
-def _array(codes: Collection[TaskCode]) -> str:
-    """A bigint[] as PostgreSQL reads it from a text: a parameter of arrays of several lengths does not exist."""
-    return "{" + ",".join(str(code) for code in sorted(codes)) + "}"

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql
 from dao.postgres.statements import statement
 from dao.runs.rows import Cell, LastRun
 from model.ids import WorkflowCode, WorkflowInstanceId
-from model.runs.states import WorkflowState
+
 
 # Those that have not ended are taken until now. Times that are infinite have no distance.
-_LAST = Sql("""
+@statement("""
     SELECT wanted.code, r.id, r.workflow_version, r.state, r.started_at,
            CASE WHEN isfinite(r.started_at) AND isfinite(coalesce(r.ended_at, now()))
                 THEN extract(epoch FROM coalesce(r.ended_at, clock_timestamp()) - r.started_at)::float8 END
@@ -27,15 +26,8 @@ _LAST = Sql("""
     ) AS r
     ORDER BY wanted.code, r.schedule_time, r.id
 """)
-
-
 async def last_runs(connection: AsyncConnection, codes: Collection[WorkflowCode], each: int) -> list[LastRun]:
     """Up to `each` of the last runs of each of these workflows, by code, the oldest first."""
-    rows = (await connection.execute(_LAST, {"codes": sorted(set(codes)), "each": each})).all()
-    return [
-        LastRun(code, id_, version, WorkflowState(state), started_at, elapsed_s)
-        for code, id_, version, state, started_at, elapsed_s in rows
-    ]
 
 
 @statement("""

@@ -6,7 +6,6 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql
 from dao.postgres.statements import statement
 from dao.runs.rows import ChangedAttempt, ChangedDefinition, ChangedRun
 
@@ -35,25 +34,6 @@ class QueueCounts:
     errors: int
 
 
-# Reads all attempts of these runs by their index, and returns few of them. What leaves no time: a forced success, and
-# an attempt that counts no more. The times are kept within the years of Python, as above.
-_ATTEMPTS = Sql("""
-    SELECT t.workflow_instance_id, t.id, t.task_code, t.task_name, t.task_type, t.attempt, t.state, t.worker_id,
-           CASE WHEN isfinite(t.queued_at)
-                THEN least(greatest(t.queued_at, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') END,
-           CASE WHEN isfinite(t.started_at)
-                THEN least(greatest(t.started_at, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') END,
-           CASE WHEN isfinite(t.ended_at)
-                THEN least(greatest(t.ended_at, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') END,
-           t.reason, t.flag = 'YES'
-    FROM task_instance t
-    WHERE t.workflow_instance_id = ANY(CAST(:runs AS bigint[])) AND t.task_code > 0  -- index: task_instance_attempt
-      AND coalesce(greatest(t.queued_at, t.started_at, t.ended_at) > clock_timestamp() - interval '30 s'
-                   OR t.state = 'FORCED_SUCCESS' OR t.flag = 'NO', false)
-    ORDER BY t.workflow_instance_id, t.id
-""")
-
-
 # A time written by hand may be one that Python has no years for.
 @statement("""
     SELECT i.id, d.project, d.name, i.workflow_code, i.workflow_version, i.state, i.requested_state, i.ending_as,
@@ -71,9 +51,25 @@ async def runs(connection: AsyncConnection, ids: Collection[int]) -> list[Change
     """These runs by id; those that do not exist are missing."""
 
 
+# Reads all attempts of these runs by their index, and returns few of them. What leaves no time: a forced success, and
+# an attempt that counts no more. The times are kept within the years of Python, as above.
+@statement("""
+    SELECT t.workflow_instance_id, t.id, t.task_code, t.task_name, t.task_type, t.attempt, t.state, t.worker_id,
+           CASE WHEN isfinite(t.queued_at)
+                THEN least(greatest(t.queued_at, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') END,
+           CASE WHEN isfinite(t.started_at)
+                THEN least(greatest(t.started_at, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') END,
+           CASE WHEN isfinite(t.ended_at)
+                THEN least(greatest(t.ended_at, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') END,
+           t.reason, t.flag = 'YES'
+    FROM task_instance t
+    WHERE t.workflow_instance_id = ANY(CAST(:of AS bigint[])) AND t.task_code > 0  -- index: task_instance_attempt
+      AND coalesce(greatest(t.queued_at, t.started_at, t.ended_at) > clock_timestamp() - interval '30 s'
+                   OR t.state = 'FORCED_SUCCESS' OR t.flag = 'NO', false)
+    ORDER BY t.workflow_instance_id, t.id
+""")
 async def attempts(connection: AsyncConnection, of: Collection[int]) -> list[ChangedAttempt]:
     """The attempts of these runs that may have changed within the last `RECENT_S`, by run and id."""
-    return [ChangedAttempt(*row) for row in await connection.execute(_ATTEMPTS, {"runs": list(of)})]
 
 
 @statement("""

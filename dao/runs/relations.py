@@ -40,27 +40,6 @@ class FailedBelow:
     project: str | None
 
 
-_CHILDREN = Sql("""
-    SELECT c.parent_instance_id, c.id, d.project, d.name, c.state, c.parent_task_code, c.parent_attempt, c.child_index
-    FROM workflow_instance c LEFT JOIN workflow_definition d ON d.code = c.workflow_code
-    WHERE c.parent_instance_id = ANY(CAST(:runs AS bigint[]))                      -- index: workflow_instance_child
-    ORDER BY c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index
-""")
-# A waiting run's place in its line is the expression of the index.
-_BEFORE = Sql("""
-    SELECT i.id, other.id, other.state FROM workflow_instance i CROSS JOIN LATERAL (
-        SELECT id, state, 0 AS place FROM workflow_instance                        -- index: workflow_instance_line
-        WHERE workflow_code = i.workflow_code AND serial_key = i.serial_key AND id <> i.id
-          AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
-        UNION ALL
-        SELECT id, state, (CASE WHEN serial_key = '' THEN id ELSE command_id END) FROM workflow_instance
-        WHERE workflow_code = i.workflow_code AND serial_key = i.serial_key        -- index: workflow_instance_turn
-          AND state = 'SERIAL_WAIT'
-          AND (CASE WHEN serial_key = '' THEN id ELSE command_id END)
-              < CASE WHEN i.serial_key = '' THEN i.id ELSE i.command_id END
-    ) AS other
-    WHERE i.id = ANY(CAST(:runs AS bigint[])) ORDER BY other.place, other.id
-""")
 # The version that decides is the current one.
 _MAX_ACTIVE = Sql("""
     SELECT i.id, v.max_active FROM workflow_instance i                             -- index: workflow_version_pkey
@@ -70,14 +49,16 @@ _MAX_ACTIVE = Sql("""
 """)
 
 
+@statement("""
+    SELECT c.parent_instance_id, c.id, d.project, d.name, c.state, c.parent_task_code, c.parent_attempt, c.child_index
+    FROM workflow_instance c LEFT JOIN workflow_definition d ON d.code = c.workflow_code
+    WHERE c.parent_instance_id = ANY(CAST(:runs AS bigint[]))                      -- index: workflow_instance_child
+    ORDER BY c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index
+""")
 async def children(
     connection: AsyncConnection, runs: Collection[WorkflowInstanceId]
 ) -> dict[WorkflowInstanceId, list[ChildRun]]:
     """The children of each of these runs, by task, attempt and index."""
-    found: dict[WorkflowInstanceId, list[ChildRun]] = {run: [] for run in runs}
-    for run, id_, project, workflow, state, *place in await connection.execute(_CHILDREN, {"runs": list(runs)}):
-        found[run].append(ChildRun(id_, project, workflow, WorkflowState(state), *place))
-    return found
 
 
 # UNION, not UNION ALL: rows written by hand may stand under each other. OFFSET 0: each run by itself, since a join
@@ -132,14 +113,25 @@ async def older_below(
     """
 
 
+# A waiting run's place in its line is the expression of the index.
+@statement("""
+    SELECT i.id, other.id, other.state FROM workflow_instance i CROSS JOIN LATERAL (
+        SELECT id, state, 0 AS place FROM workflow_instance                        -- index: workflow_instance_line
+        WHERE workflow_code = i.workflow_code AND serial_key = i.serial_key AND id <> i.id
+          AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
+        UNION ALL
+        SELECT id, state, (CASE WHEN serial_key = '' THEN id ELSE command_id END) FROM workflow_instance
+        WHERE workflow_code = i.workflow_code AND serial_key = i.serial_key        -- index: workflow_instance_turn
+          AND state = 'SERIAL_WAIT'
+          AND (CASE WHEN serial_key = '' THEN id ELSE command_id END)
+              < CASE WHEN i.serial_key = '' THEN i.id ELSE i.command_id END
+    ) AS other
+    WHERE i.id = ANY(CAST(:runs AS bigint[])) ORDER BY other.place, other.id
+""")
 async def before(
     connection: AsyncConnection, runs: Collection[WorkflowInstanceId]
 ) -> dict[WorkflowInstanceId, list[tuple[WorkflowInstanceId, WorkflowState]]]:
     """The runs of the same workflow that must end before each of these waiting ones continues; oldest first."""
-    found: dict[WorkflowInstanceId, list[tuple[WorkflowInstanceId, WorkflowState]]] = {run: [] for run in runs}
-    for run, id_, state in await connection.execute(_BEFORE, {"runs": list(runs)}):
-        found[run].append((WorkflowInstanceId(id_), WorkflowState(state)))
-    return found
 
 
 async def max_active(

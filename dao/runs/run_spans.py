@@ -6,11 +6,11 @@ All times are microseconds since 1970, database time; None where there is none t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.ids import TaskInstanceId, WorkflowInstanceId
 
 
@@ -58,8 +58,20 @@ class EndedAttempt:
     ended_us: int | None
 
 
+_ATTEMPTS = Sql("""
+    SELECT id, task_name, task_type, attempt, state, reason, worker_group, worker_id,
+           CASE WHEN isfinite(queued_at) THEN (extract(epoch FROM queued_at) * 1000000)::bigint END,
+           CASE WHEN isfinite(started_at) THEN (extract(epoch FROM started_at) * 1000000)::bigint END,
+           CASE WHEN isfinite(ended_at) THEN (extract(epoch FROM ended_at) * 1000000)::bigint END,
+           task_code
+    FROM task_instance
+    WHERE workflow_instance_id = :run AND (task_code, attempt) > (:code, :attempt)  -- index: task_instance_attempt
+    ORDER BY task_code, attempt LIMIT :limit
+""")
+
+
 # index: workflow_instance_pkey, task_instance_attempt. LIMIT: a join could begin with all attempts that there are.
-_RUNS = Sql("""
+@statement("""
     SELECT i.id, d.project, d.name, i.workflow_version, i.state, i.reason, i.traceparent,
            CASE WHEN isfinite(i.started_at) THEN (extract(epoch FROM i.started_at) * 1000000)::bigint END,
            CASE WHEN isfinite(coalesce(i.running_since, i.started_at))
@@ -78,21 +90,8 @@ _RUNS = Sql("""
                          AND attempt = i.parent_attempt LIMIT 1) AS t ON true
     WHERE i.id = ANY(CAST(:ids AS bigint[])) AND i.ended_at IS NOT NULL
 """)
-_ATTEMPTS = Sql("""
-    SELECT id, task_name, task_type, attempt, state, reason, worker_group, worker_id,
-           CASE WHEN isfinite(queued_at) THEN (extract(epoch FROM queued_at) * 1000000)::bigint END,
-           CASE WHEN isfinite(started_at) THEN (extract(epoch FROM started_at) * 1000000)::bigint END,
-           CASE WHEN isfinite(ended_at) THEN (extract(epoch FROM ended_at) * 1000000)::bigint END,
-           task_code
-    FROM task_instance
-    WHERE workflow_instance_id = :run AND (task_code, attempt) > (:code, :attempt)  -- index: task_instance_attempt
-    ORDER BY task_code, attempt LIMIT :limit
-""")
-
-
 async def runs(connection: AsyncConnection, ids: Sequence[WorkflowInstanceId]) -> list[EndedRun]:
     """Those of these runs that have ended."""
-    return [_run(row) for row in await connection.execute(_RUNS, {"ids": list(ids)})]
 
 
 async def attempts(
@@ -106,8 +105,3 @@ async def attempts(
     rows = (await connection.execute(_ATTEMPTS, values)).all()
     found = [EndedAttempt(*row[:-1]) for row in rows if row[10] is not None]
     return found, (rows[-1].task_code, rows[-1].attempt) if len(rows) == limit else None
-
-
-def _run(row: Any) -> EndedRun:
-    above = ParentAttempt(*row[10:]) if row.parent_attempt is not None else None
-    return replace(EndedRun(*row[:10]), parent=above)

@@ -123,40 +123,6 @@ _OVERTAKEN = Sql("""
     ) AS behind
     ORDER BY line.code, line.key, behind.place
 """)
-# It steps from line to line, however many runs wait in each. So do the statements below that find all waiting lines.
-_WITH_ROOM = Sql("""
-    WITH RECURSIVE waiting AS (
-        (SELECT workflow_code AS code, serial_key AS key FROM workflow_instance -- index: workflow_instance_turn
-         WHERE state = 'SERIAL_WAIT' AND workflow_code = :code AND serial_key >= :first
-         ORDER BY workflow_code, serial_key LIMIT 1)
-        UNION ALL
-        SELECT next.code, next.key FROM waiting w CROSS JOIN LATERAL (
-            SELECT i.workflow_code AS code, i.serial_key AS key FROM workflow_instance i
-            WHERE i.state = 'SERIAL_WAIT' AND i.workflow_code = :code
-              AND (i.workflow_code, i.serial_key) > (w.code, w.key)
-            ORDER BY i.workflow_code, i.serial_key LIMIT 1) AS next
-    ), allowed AS MATERIALIZED (
-        SELECT coalesce((SELECT v.max_active FROM workflow_definition d            -- index: workflow_version_pkey
-                         JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version
-                         WHERE d.code = :code), 1) AS places
-    )
-    SELECT line.key FROM allowed CROSS JOIN waiting AS line
-    WHERE (SELECT id FROM workflow_instance                                     -- index: workflow_instance_line
-           WHERE workflow_code = line.code AND serial_key = line.key
-             AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
-           ORDER BY id LIMIT 1 OFFSET allowed.places - 1) IS NULL
-    LIMIT :limit
-""")
-# A call that is in the table already is enough: its master locks the lines first, so waits for the caller. Not
-# one of which a master may have died, since that may be refused.
-_CALL_ALL = Sql("""
-    INSERT INTO command (type, workflow_code, created_by)
-    SELECT 'RECOVER_SERIAL_WAIT', code, 'serial' FROM unnest(CAST(:codes AS bigint[])) AS asked (code)
-    WHERE (SELECT id FROM workflow_instance WHERE workflow_code = code AND state = 'SERIAL_WAIT' LIMIT 1) IS NOT NULL
-      AND (SELECT c.id FROM command c                                           -- index: command_calls
-           WHERE c.type = 'RECOVER_SERIAL_WAIT' AND c.workflow_code = code AND coalesce(c.workflow_instance_id, 0) = 0
-             AND c.params = '{}' AND c.deaths = 0 LIMIT 1) IS NULL
-""")
 # The live runs of the lines in which runs wait, and all that is unfinished below them: nothing, if none of that waits
 # for its turn. Else it is a few rows for each line.
 _AWAITED = Sql("""
@@ -248,17 +214,48 @@ async def overtaken(
     return found
 
 
+# It steps from line to line, however many runs wait in each. So do the statements below that find all waiting lines.
+@statement("""
+    WITH RECURSIVE waiting AS (
+        (SELECT workflow_code AS code, serial_key AS key FROM workflow_instance -- index: workflow_instance_turn
+         WHERE state = 'SERIAL_WAIT' AND workflow_code = :code AND serial_key >= :first
+         ORDER BY workflow_code, serial_key LIMIT 1)
+        UNION ALL
+        SELECT next.code, next.key FROM waiting w CROSS JOIN LATERAL (
+            SELECT i.workflow_code AS code, i.serial_key AS key FROM workflow_instance i
+            WHERE i.state = 'SERIAL_WAIT' AND i.workflow_code = :code
+              AND (i.workflow_code, i.serial_key) > (w.code, w.key)
+            ORDER BY i.workflow_code, i.serial_key LIMIT 1) AS next
+    ), allowed AS MATERIALIZED (
+        SELECT coalesce((SELECT v.max_active FROM workflow_definition d            -- index: workflow_version_pkey
+                         JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version
+                         WHERE d.code = :code), 1) AS places
+    )
+    SELECT line.code, line.key FROM allowed CROSS JOIN waiting AS line
+    WHERE (SELECT id FROM workflow_instance                                     -- index: workflow_instance_line
+           WHERE workflow_code = line.code AND serial_key = line.key
+             AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
+           ORDER BY id LIMIT 1 OFFSET allowed.places - 1) IS NULL
+    LIMIT :limit
+""")
 async def with_room(connection: AsyncConnection, code: WorkflowCode, limit: int, first: str = "") -> list[Line]:
     """Up to `limit` lines of a workflow in which runs wait and fewer are live than may be, by their keys, from the key
     `first` on."""
-    rows = await connection.execute(_WITH_ROOM, {"code": code, "limit": limit, "first": first})
-    return [Line(code, key) for (key,) in rows.all()]
 
 
+# A call that is in the table already is enough: its master locks the lines first, so waits for the caller. Not
+# one of which a master may have died, since that may be refused.
+@statement("""
+    INSERT INTO command (type, workflow_code, created_by)
+    SELECT 'RECOVER_SERIAL_WAIT', code, 'serial' FROM unnest(CAST(:codes AS bigint[])) AS asked (code)
+    WHERE (SELECT id FROM workflow_instance WHERE workflow_code = code AND state = 'SERIAL_WAIT' LIMIT 1) IS NOT NULL
+      AND (SELECT c.id FROM command c                                           -- index: command_calls
+           WHERE c.type = 'RECOVER_SERIAL_WAIT' AND c.workflow_code = code AND coalesce(c.workflow_instance_id, 0) = 0
+             AND c.params = '{}' AND c.deaths = 0 LIMIT 1) IS NULL
+""")
 async def call(connection: FencedTransaction, codes: Collection[WorkflowCode]) -> None:
     """Insert commands that call all lines of these workflows, for those in which any run waits. The caller has locked
     them."""
-    await connection.execute(_CALL_ALL, {"codes": sorted(set(codes))})
 
 
 # The master that handles a call in the table may have read the lines before the caller commits. A run that

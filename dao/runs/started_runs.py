@@ -10,45 +10,19 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from dao.postgres.database import FencedTransaction
-from dao.postgres.notify import EVENT, notify
+from dao.postgres.notify import EVENT
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import notifying, statement
 from dao.runs.relations import ChildRun
-from model.ids import Epoch, TaskCode, WorkflowInstanceId
+from model.ids import Epoch, WorkflowInstanceId
 from model.runs.instances import ChildState, Parent
-from model.runs.states import WorkflowState
 
 _EXISTING = Sql("""
     SELECT i.id, i.started_by
     FROM unnest(CAST(:runs AS text[]), CAST(:places AS text[])) AS w (run, place)
     JOIN workflow_instance i                                    -- index: workflow_instance_started_by_task
       ON left(split_part(i.started_by, '/', 1), 20) = w.run AND i.started_by = w.place
-""")
-_OF = Sql("""
-    SELECT split_part(i.started_by, '/', 1), split_part(i.started_by, '/', 2), split_part(i.started_by, '/', 3),
-           jsonb_build_object('started.run', i.id::text)::text
-    FROM workflow_instance i  -- index: workflow_instance_started_by_task
-    WHERE left(split_part(i.started_by, '/', 1), 20) = ANY(CAST(:runs AS text[])) AND i.started_by LIKE '%/0'
-    ORDER BY i.id
-""")
-_RUNS = Sql("""
-    SELECT i.id, d.project, d.name, i.state, split_part(i.started_by, '/', 2), split_part(i.started_by, '/', 3)
-    FROM workflow_instance i  -- index: workflow_instance_started_by_task
-    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
-    WHERE left(split_part(i.started_by, '/', 1), 20) = :run AND i.started_by IS NOT NULL
-    ORDER BY i.id
-""")
-_REPORT = Sql("""
-    WITH notified AS (
-        INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
-        SELECT b.instance, b.code, b.attempt, b.child_index, 'SUCCESS',
-               jsonb_build_object('started.run', b.id::text)::text
-        FROM unnest(CAST(:ids AS bigint[]), CAST(:instances AS bigint[]), CAST(:codes AS bigint[]),
-                    CAST(:attempts AS smallint[]), CAST(:indexes AS integer[]))
-             AS b (id, instance, code, attempt, child_index)
-        RETURNING workflow_instance_id
-    )
-    SELECT DISTINCT p.master_id FROM notified JOIN workflow_instance p ON p.id = notified.workflow_instance_id
 """)
 
 
@@ -59,36 +33,45 @@ async def existing(connection: AsyncConnection, parents: Sequence[Parent]) -> di
     return {by_place[place]: WorkflowInstanceId(id_) for id_, place in await connection.execute(_EXISTING, values)}
 
 
+@statement("""
+    SELECT split_part(i.started_by, '/', 1)::bigint, split_part(i.started_by, '/', 2)::bigint,
+           split_part(i.started_by, '/', 3)::integer, 0, 'SUCCESS', jsonb_build_object('started.run', i.id::text)::text
+    FROM workflow_instance i  -- index: workflow_instance_started_by_task
+    WHERE left(split_part(i.started_by, '/', 1), 20) = ANY(CAST(CAST(:runs AS bigint[]) AS text[]))
+      AND i.started_by LIKE '%/0'
+    ORDER BY i.id
+""")
 async def of(
     connection: AsyncConnection, runs: Collection[WorkflowInstanceId]
 ) -> dict[WorkflowInstanceId, list[ChildState]]:
     """What tasks of these runs have started: to the task its run is over, with its id as the output."""
-    found: dict[WorkflowInstanceId, list[ChildState]] = {id_: [] for id_ in runs}
-    rows = (await connection.execute(_OF, {"runs": [str(id_) for id_ in runs]})).all()
-    for instance, code, attempt, outputs in rows:
-        begun = ChildState(TaskCode(int(code)), int(attempt), 0, WorkflowState.SUCCESS, outputs)
-        found[WorkflowInstanceId(int(instance))].append(begun)
-    return found
 
 
-async def report(connection: FencedTransaction, begun: Mapping[WorkflowInstanceId, Parent]) -> None:
+@notifying(EVENT, named=True)
+@statement("""
+    WITH notified AS (
+        INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
+        SELECT b.instance, b.code, b.attempt, b.child_index, 'SUCCESS',
+               jsonb_build_object('started.run', b.id::text)::text
+        FROM unnest(CAST(:begun AS bigint[]), CAST(:begun.values.instance AS bigint[]),
+                    CAST(:begun.values.code AS bigint[]), CAST(:begun.values.attempt AS smallint[]),
+                    CAST(:begun.values.index AS integer[]))
+             AS b (id, instance, code, attempt, child_index)
+        RETURNING workflow_instance_id
+    )
+    SELECT DISTINCT p.master_id FROM notified JOIN workflow_instance p ON p.id = notified.workflow_instance_id
+""")
+async def report(connection: FencedTransaction, begun: Mapping[WorkflowInstanceId, Parent]) -> set[Epoch]:
     """These runs were just made: notify the runs whose attempts asked for them."""
-    parents = list(begun.values())
-    values = {
-        "ids": list(begun),
-        "instances": [parent.instance for parent in parents],
-        "codes": [parent.code for parent in parents],
-        "attempts": [parent.attempt for parent in parents],
-        "indexes": [parent.index for parent in parents],
-    }
-    masters = {Epoch(epoch) for (epoch,) in await connection.execute(_REPORT, values)}
-    await notify(connection, EVENT, masters)
 
 
+@statement("""
+    SELECT i.id, d.project, d.name, i.state, split_part(i.started_by, '/', 2)::bigint,
+           split_part(i.started_by, '/', 3)::integer, 0
+    FROM workflow_instance i  -- index: workflow_instance_started_by_task
+    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    WHERE left(split_part(i.started_by, '/', 1), 20) = CAST(:run AS bigint)::text AND i.started_by IS NOT NULL
+    ORDER BY i.id
+""")
 async def of_run(connection: AsyncConnection, run: WorkflowInstanceId) -> list[ChildRun]:
     """The runs that tasks of this one, or its end, started; for people."""
-    rows = (await connection.execute(_RUNS, {"run": str(run)})).all()
-    return [
-        ChildRun(WorkflowInstanceId(id_), project, name, WorkflowState(state), TaskCode(int(code)), int(attempt), 0)
-        for id_, project, name, state, code, attempt in rows
-    ]

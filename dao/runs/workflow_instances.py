@@ -18,7 +18,7 @@ from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
 from dao.postgres.rows import Row
 from dao.postgres.sql import Sql
-from dao.postgres.statements import statement
+from dao.postgres.statements import changing, made_by, statement
 from dao.runs.code_lists import read_codes
 from model.changes import Changes
 from model.choices import ExecutionType, FailureStrategy, Priority, WarningType
@@ -182,25 +182,44 @@ _FINISH = Sql("""
     FROM ended
 """)
 _ENDS = RowArrays(_FINISH)
-_READ_OWNED = Sql("""
-    SELECT id, workflow_code, workflow_version, failure_strategy, priority::text, worker_group, params, state,
-           requested_state, startup_names,
-           least(greatest(schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') AS schedule_time, time_zone,
-           interval_start, interval_end, dry_run, environment, coalesce(executing, scope) AS scope, depth,
-           parent_instance_id, parent_task_code, parent_attempt, child_index,
-           CASE WHEN isfinite(coalesce(running_since, started_at))
-                THEN greatest(0, extract(epoch FROM clock_timestamp() - coalesce(running_since, started_at)))
-                ELSE 0 END::float8 AS ran_s, ending_as, ending_reason
-    FROM workflow_instance
-    WHERE id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND ended_at IS NULL
-      AND coalesce(state <> 'SERIAL_WAIT', false)
-""")
-# FAILOVER is written for a master that is gone. For a master that lives it was written by hand.
-_TAKE_BACK = Sql("""
-    UPDATE workflow_instance SET state = coalesce(requested_state, 'RUNNING_EXECUTION')
-    WHERE id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND ended_at IS NULL
-      AND coalesce(state = 'FAILOVER', false)
-""")
+
+
+def read_instance(row: Row) -> WorkflowInstance:
+    """A run from a row with the columns of `_READ_OWNED`.
+
+    They bring its schedule time within what Python has years for: one row must not fail the fetch of all.
+    """
+    parent = None
+    if row.parent_instance_id is not None:
+        parent = Parent(
+            WorkflowInstanceId(row.parent_instance_id),
+            TaskCode(row.parent_task_code),
+            row.parent_attempt,
+            row.child_index,
+        )
+    return WorkflowInstance(
+        WorkflowInstanceId(row.id),
+        WorkflowCode(row.workflow_code),
+        row.workflow_version,
+        FailureStrategy(row.failure_strategy),
+        Priority(row.priority),
+        row.worker_group,
+        row.params,
+        WorkflowState(row.state),
+        None if row.requested_state is None else WorkflowState(row.requested_state),
+        row.startup_names,
+        row.schedule_time,
+        row.time_zone,
+        row.dry_run,
+        row.environment,
+        read_codes(row.scope, f"the scope of workflow instance {row.id}"),
+        row.depth,
+        parent,
+        row.ran_s,
+        Interval.of(row.interval_start, row.interval_end),
+        None if row.ending_as is None else WorkflowState(row.ending_as),
+        row.ending_reason or "",
+    )
 
 
 async def insert(
@@ -292,57 +311,37 @@ async def still_owned(
     """Those of `ids` that are unfinished runs of this master, whether or not their rows can be parsed."""
 
 
+# FAILOVER is written for a master that is gone. For a master that lives it was written by hand.
+@changing(lambda ids: Changes(runs=set(ids)))
+@statement("""
+    UPDATE workflow_instance SET state = coalesce(requested_state, 'RUNNING_EXECUTION')
+    WHERE id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND ended_at IS NULL
+      AND coalesce(state = 'FAILOVER', false)
+""")
 async def take_back(connection: FencedTransaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> None:
     """Resume own runs that were set to FAILOVER by hand, in the requested state if there is one."""
-    await changed(connection, Changes(runs=set(ids)))
-    await connection.execute(_TAKE_BACK, {"ids": list(ids), "master": master})
 
 
+@made_by(read_instance)
+@statement("""
+    SELECT id, workflow_code, workflow_version, failure_strategy, priority::text, worker_group, params, state,
+           requested_state, startup_names,
+           least(greatest(schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') AS schedule_time, time_zone,
+           interval_start, interval_end, dry_run, environment, coalesce(executing, scope) AS scope, depth,
+           parent_instance_id, parent_task_code, parent_attempt, child_index,
+           CASE WHEN isfinite(coalesce(running_since, started_at))
+                THEN greatest(0, extract(epoch FROM clock_timestamp() - coalesce(running_since, started_at)))
+                ELSE 0 END::float8 AS ran_s, ending_as, ending_reason
+    FROM workflow_instance
+    WHERE id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND ended_at IS NULL
+      AND coalesce(state <> 'SERIAL_WAIT', false)
+""")
 async def read_owned(
     connection: AsyncConnection, ids: Sequence[WorkflowInstanceId], master: Epoch
 ) -> list[WorkflowInstance]:
     """Those of `ids` that are unfinished runs of this master."""
-    return [read_instance(row) for row in await connection.execute(_READ_OWNED, {"ids": list(ids), "master": master})]
 
 
 def named(ids: Collection[int]) -> str:
     """Up to five ids, for a message."""
     return ", ".join(map(str, sorted(ids)[:5])) + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")
-
-
-def read_instance(row: Row) -> WorkflowInstance:
-    """A run from a row with the columns of `_READ_OWNED`.
-
-    They bring its schedule time within what Python has years for: one row must not fail the fetch of all.
-    """
-    parent = None
-    if row.parent_instance_id is not None:
-        parent = Parent(
-            WorkflowInstanceId(row.parent_instance_id),
-            TaskCode(row.parent_task_code),
-            row.parent_attempt,
-            row.child_index,
-        )
-    return WorkflowInstance(
-        WorkflowInstanceId(row.id),
-        WorkflowCode(row.workflow_code),
-        row.workflow_version,
-        FailureStrategy(row.failure_strategy),
-        Priority(row.priority),
-        row.worker_group,
-        row.params,
-        WorkflowState(row.state),
-        None if row.requested_state is None else WorkflowState(row.requested_state),
-        row.startup_names,
-        row.schedule_time,
-        row.time_zone,
-        row.dry_run,
-        row.environment,
-        read_codes(row.scope, f"the scope of workflow instance {row.id}"),
-        row.depth,
-        parent,
-        row.ran_s,
-        Interval.of(row.interval_start, row.interval_end),
-        None if row.ending_as is None else WorkflowState(row.ending_as),
-        row.ending_reason or "",
-    )

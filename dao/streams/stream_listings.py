@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql
 from dao.postgres.statements import statement
 from model.ids import TaskCode, WorkflowInstanceId
-
-_RESTARTS = Sql("""
-    SELECT workflow_instance_id, task_code, asked_by, begun_at IS NOT NULL AS has_begun FROM stream_restart
-    WHERE workflow_instance_id = ANY(CAST(:runs AS bigint[]))                       -- index: stream_restart_pkey
-    ORDER BY workflow_instance_id, task_code
-""")
 
 
 class OpenRestart(NamedTuple):
@@ -26,14 +18,15 @@ class OpenRestart(NamedTuple):
     has_begun: bool
 
 
+@statement("""
+    SELECT workflow_instance_id, task_code, asked_by, begun_at IS NOT NULL AS has_begun FROM stream_restart
+    WHERE workflow_instance_id = ANY(CAST(:runs AS bigint[]))                       -- index: stream_restart_pkey
+    ORDER BY workflow_instance_id, task_code
+""")
 async def restarts(
     connection: AsyncConnection, runs: Sequence[WorkflowInstanceId]
-) -> Mapping[WorkflowInstanceId, Sequence[OpenRestart]]:
+) -> dict[WorkflowInstanceId, list[OpenRestart]]:
     """The streams of these runs that are restarted one after the other, in their order."""
-    found: dict[WorkflowInstanceId, list[OpenRestart]] = defaultdict(list)
-    for run, code, asked_by, has_begun in await connection.execute(_RESTARTS, {"runs": list(runs)}):
-        found[WorkflowInstanceId(run)].append(OpenRestart(TaskCode(code), asked_by, has_begun))
-    return found
 
 
 @statement("""

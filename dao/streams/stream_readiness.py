@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dao.postgres.database import FencedTransaction
-from dao.postgres.notify import changed
-from dao.postgres.row_arrays import RowArrays
-from dao.postgres.sql import Sql
+from dao.postgres.statements import changing, statement
 from model.changes import Changes
 from model.ids import Epoch, TaskInstanceId, WorkflowInstanceId
 
@@ -24,16 +22,12 @@ class Probed:
 
 
 # The condition is that of the report of an end (`dao/tasks/task_claims.py`).
-_RECORD = Sql("""
+@changing(lambda probed: Changes(tasks={each.run for each in probed}))
+@statement("""
     UPDATE task_instance t SET ready_at = CASE WHEN n.is_ready THEN clock_timestamp() END
-    FROM unnest(CAST(:id AS bigint[]), CAST(:attempt AS integer[]), CAST(:is_ready AS boolean[]))
+    FROM unnest(CAST(:probed.id AS bigint[]), CAST(:probed.attempt AS integer[]), CAST(:probed.is_ready AS boolean[]))
          AS n (id, attempt, is_ready)
     WHERE t.id = n.id AND coalesce(t.attempt = n.attempt AND t.worker_id = :worker AND t.ended_at IS NULL, false)
 """)
-_ROWS = RowArrays(_RECORD)
-
-
 async def record(connection: FencedTransaction, probed: Sequence[Probed], worker: Epoch) -> None:
     """Write whether attempts are ready that still belong to this worker and have not ended."""
-    await connection.execute(_RECORD, {**_ROWS.values(probed), "worker": worker})
-    await changed(connection, Changes(tasks={each.run for each in probed}))

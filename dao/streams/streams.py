@@ -15,8 +15,8 @@ from dao.postgres.notify import KILL, changed, notify
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.rows import Row
 from dao.postgres.sql import Sql
-from dao.postgres.statements import statement
-from dao.streams.stream_claims import OVERDUE
+from dao.postgres.statements import made_by, statement
+from dao.streams.stream_claims import OVERDUE  # noqa: F401 - in statements
 from model.changes import Changes
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.runs.states import TaskState
@@ -63,41 +63,6 @@ _HAND_OVER = Sql("""
       AND t.id = n.id AND coalesce(t.state IN ('DISPATCH', 'RUNNING_EXECUTION') AND t.stream IS NOT NULL
                                    AND t.handover IS NULL AND NOT t.kill_requested, false)
     RETURNING t.id, t.workflow_instance_id
-""")
-_RESTARTS = Sql("""
-    WITH moving AS MATERIALIZED (
-        SELECT workflow_instance_id AS run, task_code AS code FROM task_instance
-        WHERE stream IS NOT NULL                                                    -- index: task_instance_stream
-          AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')
-          AND (handover IS NOT NULL
-               OR state <> 'RUNNING_EXECUTION' AND queued_at > clock_timestamp()
-                  - CASE WHEN resources IS NULL THEN interval '1 minute' ELSE CAST(:overdue AS interval) END)
-    )
-    SELECT r.workflow_instance_id, r.task_code, r.asked_by, coalesce(i.ended_at IS NULL, false) AS goes_on, t.id,
-           t.state, t.attempt, t.ready_at IS NOT NULL OR NOT t.stream ? 'readiness' AS is_ready,
-           CASE WHEN isfinite(r.begun_at) THEN extract(epoch FROM clock_timestamp() - greatest(
-                    r.begun_at, CASE WHEN t.attempt = r.ended_attempt + 1 AND isfinite(t.started_at)
-                                     THEN t.started_at END))::float8
-                WHEN r.begun_at IS NOT NULL THEN 1e9 END AS begun_s,
-           coalesce(r.ended_attempt, 0) AS ended_attempt, t.stream #>> '{readiness,within}' AS within_minutes,
-           EXISTS (SELECT FROM moving m
-                   WHERE m.run = r.workflow_instance_id AND m.code <> r.task_code) AS another_moves,
-           coalesce(t.state = 'QUEUED' AND t.resources IS NOT NULL
-                    AND t.queued_at < clock_timestamp() - CAST(:overdue AS interval), false) AS waits_for_pool,
-           CASE WHEN isfinite(r.asked_at) THEN extract(epoch FROM clock_timestamp() - r.asked_at)::float8
-                ELSE 1e9 END AS asked_s
-    FROM stream_restart r
-    LEFT JOIN workflow_instance i ON i.id = r.workflow_instance_id
-    LEFT JOIN task_instance t ON t.workflow_instance_id = r.workflow_instance_id AND t.task_code = r.task_code
-                             AND t.flag = 'YES' AND t.stream IS NOT NULL           -- index: task_instance_valid
-    ORDER BY r.workflow_instance_id, r.task_code LIMIT 10000
-""")
-# Not one that was asked for again meanwhile.
-_DONE = Sql("""
-    DELETE FROM stream_restart r
-    USING unnest(CAST(:runs AS bigint[]), CAST(:codes AS bigint[]), CAST(:begun AS boolean[]))
-          AS n (run, code, has_begun)
-    WHERE r.workflow_instance_id = n.run AND r.task_code = n.code AND (r.begun_at IS NOT NULL) = n.has_begun
 """)
 
 
@@ -212,9 +177,55 @@ async def start_now(connection: FencedTransaction, ids: Sequence[TaskInstanceId]
     """End the pauses of these streams, but for those that somebody has locked. Returns which pauses have ended."""
 
 
+def _restart(row: Row) -> AskedRestart:
+    restart = Restart(
+        WorkflowInstanceId(row.workflow_instance_id),
+        TaskCode(row.task_code),
+        row.goes_on,
+        None if row.state is None else TaskState(row.state),
+        row.attempt or 0,
+        bool(row.is_ready),
+        row.begun_s,
+        row.ended_attempt,
+        _seconds(row.within_minutes),
+        row.another_moves,
+        row.waits_for_pool,
+        row.asked_s,
+    )
+    return AskedRestart(restart, row.asked_by, None if row.id is None else TaskInstanceId(row.id))
+
+
+@made_by(_restart)
+@statement("""
+    WITH moving AS MATERIALIZED (
+        SELECT workflow_instance_id AS run, task_code AS code FROM task_instance
+        WHERE stream IS NOT NULL                                                    -- index: task_instance_stream
+          AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')
+          AND (handover IS NOT NULL
+               OR state <> 'RUNNING_EXECUTION' AND queued_at > clock_timestamp()
+                  - CASE WHEN resources IS NULL THEN interval '1 minute' ELSE CAST(:OVERDUE AS interval) END)
+    )
+    SELECT r.workflow_instance_id, r.task_code, r.asked_by, coalesce(i.ended_at IS NULL, false) AS goes_on, t.id,
+           t.state, t.attempt, t.ready_at IS NOT NULL OR NOT t.stream ? 'readiness' AS is_ready,
+           CASE WHEN isfinite(r.begun_at) THEN extract(epoch FROM clock_timestamp() - greatest(
+                    r.begun_at, CASE WHEN t.attempt = r.ended_attempt + 1 AND isfinite(t.started_at)
+                                     THEN t.started_at END))::float8
+                WHEN r.begun_at IS NOT NULL THEN 1e9 END AS begun_s,
+           coalesce(r.ended_attempt, 0) AS ended_attempt, t.stream #>> '{readiness,within}' AS within_minutes,
+           EXISTS (SELECT FROM moving m
+                   WHERE m.run = r.workflow_instance_id AND m.code <> r.task_code) AS another_moves,
+           coalesce(t.state = 'QUEUED' AND t.resources IS NOT NULL
+                    AND t.queued_at < clock_timestamp() - CAST(:OVERDUE AS interval), false) AS waits_for_pool,
+           CASE WHEN isfinite(r.asked_at) THEN extract(epoch FROM clock_timestamp() - r.asked_at)::float8
+                ELSE 1e9 END AS asked_s
+    FROM stream_restart r
+    LEFT JOIN workflow_instance i ON i.id = r.workflow_instance_id
+    LEFT JOIN task_instance t ON t.workflow_instance_id = r.workflow_instance_id AND t.task_code = r.task_code
+                             AND t.flag = 'YES' AND t.stream IS NOT NULL           -- index: task_instance_valid
+    ORDER BY r.workflow_instance_id, r.task_code LIMIT 10000
+""")
 async def restarts(connection: AsyncConnection) -> list[AskedRestart]:
     """All restarts that were asked for and are not done."""
-    return [_restart(row) for row in await connection.execute(_RESTARTS, {"overdue": OVERDUE})]
 
 
 @statement("""
@@ -225,14 +236,15 @@ async def begin_restart(connection: FencedTransaction, restart: Restart, ended_a
     """Record that the turn of a restart has come, and that attempts after this one are new; 0: the last one is."""
 
 
+# Not one that was asked for again meanwhile.
+@statement("""
+    DELETE FROM stream_restart r
+    USING unnest(CAST(:done.run AS bigint[]), CAST(:done.code AS bigint[]), CAST(:done.begun_s AS double precision[]))
+          AS n (run, code, begun_s)
+    WHERE r.workflow_instance_id = n.run AND r.task_code = n.code AND (r.begun_at IS NULL) = (n.begun_s IS NULL)
+""")
 async def restarted(connection: FencedTransaction, done: Sequence[Restart]) -> None:
     """Delete what is done."""
-    values = {
-        "runs": [each.run for each in done],
-        "codes": [each.code for each in done],
-        "begun": [each.begun_s is not None for each in done],
-    }
-    await connection.execute(_DONE, values)
 
 
 # Of one whose turn has not come, it says that it need not wait for one that does not become ready
@@ -274,24 +286,6 @@ async def ask_rebalance(connection: AsyncConnection, groups: Sequence[str], aske
 @statement("DELETE FROM rebalance WHERE worker_group = ANY(CAST(:groups AS text[]))")
 async def rebalanced(connection: FencedTransaction, groups: Sequence[str]) -> None:
     """Record that these groups are even."""
-
-
-def _restart(row: Row) -> AskedRestart:
-    restart = Restart(
-        WorkflowInstanceId(row.workflow_instance_id),
-        TaskCode(row.task_code),
-        row.goes_on,
-        None if row.state is None else TaskState(row.state),
-        row.attempt or 0,
-        bool(row.is_ready),
-        row.begun_s,
-        row.ended_attempt,
-        _seconds(row.within_minutes),
-        row.another_moves,
-        row.waits_for_pool,
-        row.asked_s,
-    )
-    return AskedRestart(restart, row.asked_by, None if row.id is None else TaskInstanceId(row.id))
 
 
 def _seconds(minutes: str | None) -> float:

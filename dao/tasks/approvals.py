@@ -12,7 +12,6 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import EVENT, changed, notify
@@ -60,12 +59,6 @@ class Approval:
     alert_group: str | None
     params: str
     values: str
-
-    @classmethod
-    def of(cls, row: Any) -> Approval:
-        """By a row of these columns in their order."""
-        named = {name: getattr(row, name) for name in cls.__slots__}
-        return cls(**{**named, "state": TaskState(row.state), "run_state": WorkflowState(row.run_state)})
 
     @property
     def asks(self) -> ApprovalParams:
@@ -117,36 +110,6 @@ class LateEnd:
     outputs: str | None = None
 
 
-# A time outside the calendar, as somebody may write it, counts as that of the begin of the attempt.
-_WAITING = Sql("""
-    SELECT t.id, t.task_name AS task, t.task_code, t.attempt, t.state, t.reason, i.id AS run, i.state AS run_state,
-           i.workflow_code, d.name AS workflow, d.project, t.started_at,
-           CASE WHEN isfinite(t.due_at) THEN t.due_at END AS due_at,
-           CASE WHEN i.schedule_time BETWEEN '0001-01-03' AND '9999-12-29' THEN i.schedule_time ELSE t.started_at END
-               AS schedule_time,
-           i.time_zone, i.interval_start, i.interval_end, i.alert_group, t.params, t.parameter_values AS values
-    FROM task_instance t                                                            -- index: task_instance_approval
-    JOIN workflow_instance i ON i.id = t.workflow_instance_id
-    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
-    WHERE t.state = 'RUNNING_EXECUTION' AND t.task_type = 'APPROVAL' AND t.id > :after
-      AND (CAST(:run AS bigint) IS NULL OR i.id = CAST(:run AS bigint))
-      AND (CAST(:project AS text) IS NULL OR d.project = CAST(:project AS text))
-      AND (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
-    ORDER BY t.id LIMIT :limit
-""")
-_THESE = Sql("""
-    SELECT t.id, t.task_name AS task, t.task_code, t.attempt, t.state, t.reason, i.id AS run, i.state AS run_state,
-           i.workflow_code, d.name AS workflow, d.project, t.started_at,
-           CASE WHEN isfinite(t.due_at) THEN t.due_at END AS due_at,
-           CASE WHEN i.schedule_time BETWEEN '0001-01-03' AND '9999-12-29' THEN i.schedule_time ELSE t.started_at END
-               AS schedule_time,
-           i.time_zone, i.interval_start, i.interval_end, i.alert_group, t.params, t.parameter_values AS values
-    FROM task_instance t                                                            -- index: task_instance_pkey
-    JOIN workflow_instance i ON i.id = t.workflow_instance_id
-    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
-    WHERE t.id = ANY(CAST(:ids AS bigint[])) AND t.task_type = 'APPROVAL'
-    ORDER BY t.id
-""")
 _BEGUN = Sql("""
     SELECT t.id FROM unnest(CAST(:runs AS bigint[]), CAST(:codes AS bigint[]), CAST(:attempts AS integer[]))
          AS n (run, code, attempt)
@@ -183,24 +146,50 @@ _END_LATE = Sql("""
 _ENDS = RowArrays(_END_LATE)
 
 
+# A time outside the calendar, as somebody may write it, counts as that of the begin of the attempt.
+@statement("""
+    SELECT t.id, t.task_name AS task, t.task_code, t.attempt, t.state, t.reason, i.id AS run, i.state AS run_state,
+           i.workflow_code, d.name AS workflow, d.project, t.started_at,
+           CASE WHEN isfinite(t.due_at) THEN t.due_at END AS due_at,
+           CASE WHEN i.schedule_time BETWEEN '0001-01-03' AND '9999-12-29' THEN i.schedule_time ELSE t.started_at END
+               AS schedule_time,
+           i.time_zone, i.interval_start, i.interval_end, i.alert_group, t.params, t.parameter_values AS values
+    FROM task_instance t                                                            -- index: task_instance_approval
+    JOIN workflow_instance i ON i.id = t.workflow_instance_id
+    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    WHERE t.state = 'RUNNING_EXECUTION' AND t.task_type = 'APPROVAL' AND t.id > :after
+      AND (CAST(:run AS bigint) IS NULL OR i.id = CAST(:run AS bigint))
+      AND (CAST(:project AS text) IS NULL OR d.project = CAST(:project AS text))
+      AND (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
+    ORDER BY t.id LIMIT :limit
+""")
 async def waiting(
     connection: AsyncConnection,
     limit: int,
     *,
-    after: int | None = None,
+    after: int = 0,
     run: WorkflowInstanceId | None = None,
     project: str | None = None,
     visible: Collection[str] | None = None,
 ) -> list[Approval]:
     """Up to `limit` that wait, the oldest first; only those of a run, a project, or visible projects (None: all)."""
-    values = {"limit": limit, "after": after or 0, "run": run, "project": project}
-    seen = None if visible is None else list(visible)
-    return [Approval.of(row) for row in await connection.execute(_WAITING, {**values, "visible": seen})]
 
 
+@statement("""
+    SELECT t.id, t.task_name AS task, t.task_code, t.attempt, t.state, t.reason, i.id AS run, i.state AS run_state,
+           i.workflow_code, d.name AS workflow, d.project, t.started_at,
+           CASE WHEN isfinite(t.due_at) THEN t.due_at END AS due_at,
+           CASE WHEN i.schedule_time BETWEEN '0001-01-03' AND '9999-12-29' THEN i.schedule_time ELSE t.started_at END
+               AS schedule_time,
+           i.time_zone, i.interval_start, i.interval_end, i.alert_group, t.params, t.parameter_values AS values
+    FROM task_instance t                                                            -- index: task_instance_pkey
+    JOIN workflow_instance i ON i.id = t.workflow_instance_id
+    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    WHERE t.id = ANY(CAST(:ids AS bigint[])) AND t.task_type = 'APPROVAL'
+    ORDER BY t.id
+""")
 async def these(connection: AsyncConnection, ids: Sequence[TaskInstanceId]) -> list[Approval]:
     """Those of these attempts that are of an APPROVAL task, whether they wait or not."""
-    return [Approval.of(row) for row in await connection.execute(_THESE, {"ids": list(ids)})]
 
 
 async def begun(

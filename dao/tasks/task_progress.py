@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dao.postgres.database import FencedTransaction
-from dao.postgres.row_arrays import RowArrays
-from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from model.ids import Epoch, TaskInstanceId
 
 
@@ -23,16 +22,13 @@ class Reported:
 
 
 # The condition is that of the report of an end (`dao/tasks/task_claims.py`).
-_RECORD = Sql("""
+@statement("""
     UPDATE task_instance t
     SET progress_done = n.done, progress_total = n.total, progress_text = n.text, progress_at = clock_timestamp()
-    FROM unnest(CAST(:id AS bigint[]), CAST(:attempt AS integer[]), CAST(:done AS double precision[]),
-                CAST(:total AS double precision[]), CAST(:text AS text[])) AS n (id, attempt, done, total, text)
+    FROM unnest(CAST(:reported.id AS bigint[]), CAST(:reported.attempt AS integer[]),
+                CAST(:reported.done AS double precision[]), CAST(:reported.total AS double precision[]),
+                CAST(:reported.text AS text[])) AS n (id, attempt, done, total, text)
     WHERE t.id = n.id AND coalesce(t.attempt = n.attempt AND t.worker_id = :worker AND t.ended_at IS NULL, false)
 """)
-_ROWS = RowArrays(_RECORD)
-
-
 async def record(connection: FencedTransaction, reported: Sequence[Reported], worker: Epoch) -> None:
     """Write the progress of attempts that still belong to this worker and have not ended."""
-    await connection.execute(_RECORD, {**_ROWS.values(reported), "worker": worker})

@@ -21,16 +21,6 @@ _HOLD_DUE = Sql("""
       AND id <> ALL(CAST(:without AS bigint[])) AND (CAST(:only AS bigint) IS NULL OR id = CAST(:only AS bigint))
     ORDER BY due_at LIMIT :limit FOR UPDATE SKIP LOCKED
 """)
-_NEXT_DUE = Sql("""
-    SELECT extract(epoch FROM least(
-        (SELECT min(due_at) FROM task_instance                                     -- index: task_instance_due
-         WHERE state = 'DELAY_EXECUTION' AND due_at > now()),
-        (SELECT min(dispatch_by) FROM task_instance                                -- index: task_instance_undispatched
-         WHERE state = 'QUEUED' AND dispatch_by > now()),
-        (SELECT min(due_at) FROM task_instance                                     -- index: task_instance_approval
-         WHERE state = 'RUNNING_EXECUTION' AND task_type = 'APPROVAL' AND due_at > now()),
-        '9999-01-01') - now())::float8
-""")
 # Level-triggered, by any master. The row is locked, so a concurrent claim and this statement see each other's result.
 # The first reason says which resources it did not get; it is null if it needs none, or could have had them all.
 _FAIL_UNDISPATCHED = Sql("""
@@ -127,10 +117,19 @@ async def resume(connection: FencedTransaction, limit: int) -> int:
     """Let up to `limit` attempts that began to wait before the clock was set back begin now. Returns how many."""
 
 
+@statement("""
+    SELECT extract(epoch FROM least(
+        (SELECT min(due_at) FROM task_instance                                     -- index: task_instance_due
+         WHERE state = 'DELAY_EXECUTION' AND due_at > now()),
+        (SELECT min(dispatch_by) FROM task_instance                                -- index: task_instance_undispatched
+         WHERE state = 'QUEUED' AND dispatch_by > now()),
+        (SELECT min(due_at) FROM task_instance                                     -- index: task_instance_approval
+         WHERE state = 'RUNNING_EXECUTION' AND task_type = 'APPROVAL' AND due_at > now()),
+        '9999-01-01') - now())::float8
+""")
 async def next_due_in_s(connection: AsyncConnection) -> float:
     """Seconds until the next attempt is due or has waited too long for a worker or an answer; very many if there is
     none."""
-    return float((await connection.execute(_NEXT_DUE)).scalar_one())
 
 
 @statement("""

@@ -105,7 +105,7 @@ async def list_approvals(call: Call, query: ApprovalQuery) -> PageOf[WaitingAppr
     visible = call.visible()
     run = None if query.run is None else WorkflowInstanceId(query.run)
     found = await call.read(
-        approvals.waiting, query.limit + 1, after=query.after, run=run, project=query.project, visible=visible
+        approvals.waiting, query.limit + 1, after=query.after or 0, run=run, project=query.project, visible=visible
     )
     return page_of(found, query.limit, lambda each: _shown(call.caller, each), lambda each: each.id)
 

@@ -85,12 +85,12 @@ async def list_late(call: Call, query: LateQuery) -> LateAnswer:
 
 async def _late_runs(connection: AsyncConnection, visible: Collection[str] | None, limit: int) -> list[LateRun]:
     """Of a workflow the oldest run is the latest; so the workflows come first, and then only the runs of late ones."""
-    oldest = await attention.oldest(connection, visible)
+    oldest = await attention.running(connection, 1, visible=visible)
     usual: dict[WorkflowCode, float] = {}
     for first in range(0, len(oldest), USUAL_MAX):
         usual |= await usual_times.of_runs(connection, [run.workflow_code for run in oldest[first : first + USUAL_MAX]])
     latest = [WorkflowCode(run.workflow_code) for run in _late(oldest, usual)[:limit]]
-    return _late(await attention.running(connection, latest, limit), usual)[:limit] if latest else []
+    return _late(await attention.running(connection, limit, latest), usual)[:limit] if latest else []
 
 
 def _late(runs: Sequence[LongRun], usual: Mapping[WorkflowCode, float]) -> list[LateRun]:

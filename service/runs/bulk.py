@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dao.commands import commands
 from dao.commands.commands import NewCommand
 from dao.postgres.pool import AsyncConnection
+from dao.run_lists.wanted_runs import WantedRuns
 from dao.runs import bulk
-from dao.runs.bulk import Matching, RunState
+from dao.runs.bulk import RunState
 from model.accounts.rights import Right, is_seen
 from model.errors import Forbidden, Refused
 from model.runs.bulk import COMMAND_OF, BulkAction
@@ -97,9 +98,10 @@ async def change_runs(call: Call, body: BulkRuns) -> BulkAnswer:
         else:
             wanted = await _wanted(call, connection, body.filter)
             runs = await bulk.in_states(connection, wanted, COMMAND_MOVES[type_], BULK_MAX + 1)
-            skipped = _skipped(type_, await bulk.counts_of_others(connection, wanted, COMMAND_MOVES[type_]))
+            others = [each for each in WorkflowState if each not in COMMAND_MOVES[type_]]
+            skipped = _skipped(type_, await bulk.counts(connection, wanted, others))
             if len(runs) > BULK_MAX:
-                total = await bulk.count_in_states(connection, wanted, COMMAND_MOVES[type_])
+                total = sum((await bulk.counts(connection, wanted, COMMAND_MOVES[type_])).values())
         if type_ in REVIVING and len(runs) <= BULK_MAX:
             runs, limited = await _within_limits(connection, runs)
             skipped += limited
@@ -170,7 +172,7 @@ async def _of_ids(
     return [run for run in found if run.state in fitting], skipped
 
 
-async def _wanted(call: Call, connection: AsyncConnection, asked: RunFilter) -> Matching:
+async def _wanted(call: Call, connection: AsyncConnection, asked: RunFilter) -> WantedRuns:
     if asked.project is not None:
         call.permit(asked.project)
     visible = call.visible()
@@ -182,7 +184,7 @@ async def _wanted(call: Call, connection: AsyncConnection, asked: RunFilter) -> 
     return matching(asked, await started_after(connection, asked), visible)
 
 
-async def _begin_large(call: Call, answer: BulkAnswer, wanted: Matching, first: int) -> BulkAnswer:
+async def _begin_large(call: Call, answer: BulkAnswer, wanted: WantedRuns, first: int) -> BulkAnswer:
     """Begin an operation that an API goes on with. Raises `Refused`: there is none in this process."""
     if (begun := call.backend.large_bulk) is None:
         raise Refused(

@@ -197,8 +197,8 @@ async def test_it_reads_little_of_a_long_history(api: Serving, statistics: str) 
         await scene.sql("ANALYZE")
     async with api.database.writing() as connection:
         explaining: Any = Explaining(connection)
-        assert [run.workflow_code for run in await attention.oldest(explaining, None)] == [8]
-        assert len(await attention.running(explaining, [WorkflowCode(8)], 50)) == 6
+        assert [run.workflow_code for run in await attention.running(explaining, 1)] == [8]
+        assert len(await attention.running(explaining, 50, [WorkflowCode(8)])) == 6
         assert len(await attention.failed(explaining, 7, None, 50)) == 1
     assert not explaining.plan.whole_tables & {"workflow_instance", "task_instance"}, explaining.plan
     assert sum(explaining.plan.read.values()) <= 2_000, explaining.plan

@@ -10,8 +10,8 @@ from dao.definitions import schedule_listings
 from dao.pools import pool_listings as pools
 from dao.pools import pool_readings
 from dao.run_lists import element_listings, run_counts
+from dao.run_lists.wanted_runs import WantedRuns
 from dao.runs import attention, backfills, bulk, last_runs, live, run_progress, run_spans, usual_times
-from dao.runs.bulk import Matching
 from dao.tasks import task_logs
 from model.ids import TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from tests.dao.hot import RUNNING, WAITERS, Hot
@@ -39,7 +39,7 @@ VIEWS = {
     ),
     "bars of a histogram": Hot(
         lambda c: run_counts.bars(
-            c, Matching(since=datetime(2026, 1, 1, tzinfo=UTC)), datetime(2100, 1, 1, tzinfo=UTC), 3600.0, 10_000
+            c, WantedRuns(since=datetime(2026, 1, 1, tzinfo=UTC)), datetime(2100, 1, 1, tzinfo=UTC), 3600.0, 10_000
         ),
         {"workflow_instance_pkey"},
         20_000,
@@ -47,7 +47,7 @@ VIEWS = {
     "bars of one workflow": Hot(
         lambda c: run_counts.bars(
             c,
-            Matching(workflow="w", since=datetime(2026, 1, 1, tzinfo=UTC)),
+            WantedRuns(workflow="w", since=datetime(2026, 1, 1, tzinfo=UTC)),
             datetime(2100, 1, 1, tzinfo=UTC),
             3600.0,
             10_000,
@@ -88,7 +88,7 @@ VIEWS = {
     ),
     "claims of late": Hot(lambda c: claim_rates.recent(c, timedelta(days=1)), {"command_history_pkey"}, 5_000),
     "a page of schedules": Hot(lambda c: schedule_listings.page(c, 51), {"schedule_pkey"}, 51),
-    "what runs for longest": Hot(lambda c: attention.oldest(c, None), {"workflow_instance_by_workflow"}, 500),
+    "what runs for longest": Hot(lambda c: attention.running(c, 1), {"workflow_instance_by_workflow"}, 500),
     "what failed last": Hot(lambda c: attention.failed(c, 7, None, 50), {"workflow_instance_by_workflow"}, 10_000),
     "what fires next of all": Hot(lambda c: schedule_listings.upcoming(c, 50), {"schedule_due"}, 110),
     "runs that are to be stopped": Hot(lambda c: bulk.by_ids(c, RUNNING[:100]), {"workflow_instance_pkey"}, 100),
