@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+import psycopg
+
 from dao.postgres.notify import changed
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
 from model.changes import Changes
+from model.errors import Refused
 from model.ids import WorkflowCode
 
 # Only after its new version is saved: a trigger forgets the waits for datasets of projects that it no longer names.
 _MOVE = Sql("UPDATE workflow_definition SET project = :project, updated_at = clock_timestamp() WHERE code = :code")
 _DRAFTS = Sql("SELECT count(*) FROM workflow_draft WHERE project = :project AND name = :name")
+# Asked by people only, of one workflow: its versions.
+_NAMING = Sql("""
+    SELECT count(*) FROM workflow_version
+    WHERE workflow_code = :code AND version < :version AND spec::text ~ '"(workflow|datasource|data_sources)":'
+""")
 # Asked by people only. Index: workflow_version_triggered.
 _WAITING = Sql("""
     SELECT DISTINCT d.project, d.name
@@ -29,9 +37,18 @@ _SILENCES = Sql("""
 
 
 async def move(connection: AsyncConnection, code: WorkflowCode, project: str) -> None:
-    """Put a workflow into a project that has none of its name."""
-    await connection.execute(_MOVE, {"code": code, "project": project})
+    """Put a workflow into a project. Raises `Refused`: it has one of that name, perhaps since a moment."""
+    try:
+        await connection.execute(_MOVE, {"code": code, "project": project})
+    except psycopg.errors.UniqueViolation as error:
+        raise Refused(f'project "{project}" has a workflow of that name already: somebody was faster') from error
     await changed(connection, Changes(definitions={code}))
+
+
+async def naming_before(connection: AsyncConnection, code: WorkflowCode, version: int) -> int:
+    """How many of the versions before this one name workflows or data sources."""
+    count: int = (await connection.execute(_NAMING, {"code": code, "version": version})).scalar_one()
+    return count
 
 
 async def drafts_of(connection: AsyncConnection, project: str, name: str) -> int:

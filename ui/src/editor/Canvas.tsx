@@ -67,14 +67,9 @@ interface Props {
 export function Canvas(props: Props) {
   const { nodes: given, arrows, edges, isFixed, onMoved, onSelect, onConnect, onRefused, onDelete, onDropType } = props;
   const { t } = useTranslation("editor");
-  const [{ nodes, of }, setShown] = useState({ nodes: given, of: given });
-  const chosen = useRef<ReadonlySet<string>>(new Set());
+  const { nodes, setNodes, chosen } = useNodes(given);
   const [flow, setFlow] = useState<ReactFlowInstance<CanvasNode, FlowEdge> | null>(null);
   const [chosenArrows, setChosenArrows] = useState<ReadonlySet<string>>(new Set());
-  if (of !== given) {
-    setShown({ nodes: given, of: given });
-    chosen.current = new Set(given.flatMap((node) => (node.selected ? node.id : [])));
-  }
   const shown = useMemo(
     () => arrows.map((arrow) => (chosenArrows.has(arrow.id) ? { ...arrow, selected: true } : arrow)),
     [arrows, chosenArrows],
@@ -86,7 +81,7 @@ export function Canvas(props: Props) {
       // What is removed is removed from the text, and from here with it; what is selected comes back with the nodes.
       const isTold = ({ type }: NodeChange<CanvasNode>) => type === "remove" || (type === "select" && onSelect);
       const shown = changes.filter((change) => !isTold(change));
-      if (shown.length > 0) setShown(({ nodes, of }) => ({ nodes: applyNodeChanges(shown, nodes), of }));
+      if (shown.length > 0) setNodes((before) => applyNodeChanges(shown, before));
       const places = placesOf(shown);
       if (Object.keys(places).length > 0) onMoved?.(places);
       if (onSelect && changes.some((change) => change.type === "select")) {
@@ -94,7 +89,7 @@ export function Canvas(props: Props) {
         onSelect([...chosen.current]);
       }
     },
-    [onMoved, onSelect],
+    [setNodes, chosen, onMoved, onSelect],
   );
   const connect = ({ source, target }: Connection) => {
     const [from, to] = [taskOf(source), taskOf(target)];
@@ -156,6 +151,21 @@ export function Canvas(props: Props) {
       {props.children}
     </ReactFlow>
   );
+}
+
+/** The nodes as they are shown while hands are at them, and which are selected; those that are `given` anew replace them. */
+function useNodes(given: CanvasNode[]) {
+  const [{ nodes, of }, setShown] = useState({ nodes: given, of: given });
+  const chosen = useRef<ReadonlySet<string>>(new Set());
+  const setNodes = useCallback(
+    (change: (before: CanvasNode[]) => CanvasNode[]) => setShown(({ nodes, of }) => ({ nodes: change(nodes), of })),
+    [],
+  );
+  if (of !== given) {
+    setShown({ nodes: given, of: given });
+    chosen.current = new Set(given.flatMap((node) => (node.selected ? node.id : [])));
+  }
+  return { nodes, setNodes, chosen };
 }
 
 function memberOf({ data: { task }, position }: TaskNodeType) {

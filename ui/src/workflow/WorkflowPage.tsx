@@ -48,7 +48,7 @@ function Workflow({ project, name }: { project: string; name: string }) {
           <>
             {tab === "graph" && <GraphTab editing={editing} draft={draft} mayEdit={mayEdit} project={project} />}
             {tab === "runs" && (head === null ? notYet : <RunsTab project={project} name={name} />)}
-            {tab === "schedule" && (head === null ? notYet : <ScheduleTab project={project} name={name} />)}
+            {tab === "schedule" && (head === null ? notYet : <ScheduleTab of={head} />)}
             {tab === "versions" && (head === null ? notYet : <VersionsTab head={head} />)}
             {tab === "settings" && <SettingsTab project={project} editing={editing} head={head} mayEdit={mayEdit} />}
           </>
