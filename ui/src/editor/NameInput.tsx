@@ -28,7 +28,7 @@ export function NameInput({ name, label, isBare = false, isFixed, names = [], ha
     return isKept;
   };
   const common = {
-    ...(isBare ? { "aria-label": label } : { label }),
+    ...(isBare ? { "aria-label": label, placeholder: label } : { label }),
     ...(inputRef !== undefined && { ref: inputRef }),
     autoFocus: hasFocus,
     withAsterisk: true,
