@@ -233,15 +233,31 @@ TEMPLATES: Mapping[str, str] = {
         "项目“{project}”不存在；在项目中保存第一个工作流或参数即会创建它"
     ),
     'workflow "{name}" cannot be moved: {reasons}': ("工作流“{name}”无法移动：{reasons}"),
-    "{drafts} of it must be published or discarded first": ("它的草稿（{drafts}）须先发布或丢弃"),
+    "{number} draft of it must be published or discarded first": ("它的 {number} 份草稿须先发布或丢弃"),
+    "{number} drafts of it must be published or discarded first": ("它的 {number} 份草稿须先发布或丢弃"),
     "{which} names it, and {name} may not change that one; ask who may to move it": (
         "{which} 引用了它，而 {name} 无权修改；请由有权者移动"
     ),
     'workflow "{name}" of project "{project}"': ("项目“{project}”的工作流“{name}”"),
+    "run {run} has not ended ({verb})": "实例 {run} 尚未结束（{verb}）",
+    "runs {runs} have not ended ({verb})": "实例 {runs} 尚未结束（{verb}）",
+    "command {command} waits for a master ({verb})": "命令 {command} 正在等待 master（{verb}）",
+    "commands {commands} wait for a master ({verb})": "命令 {commands} 正在等待 master（{verb}）",
+    'the worker group "{name}"': "Worker 分组“{name}”",
+    'the tenant "{name}"': "租户“{name}”",
     'project "{project}" may not use {thing}, only {others}; name one of those, or ask an admin': (
         "项目“{project}”不可使用 {thing}，只可使用 {others}；请改用其中之一，或联系管理员"
     ),
-    'project "{project}" {what} parameter "{name}", which it uses': ("它使用参数“{name}”，而项目“{project}” {what}"),
+    'project "{project}" has no parameter "{name}", which it uses': ("它使用参数“{name}”，而项目“{project}”没有该参数"),
+    'project "{project}" has another value for the parameter "{name}", which it uses': (
+        "它使用参数“{name}”，而该参数在项目“{project}”中的值不同"
+    ),
+    'in {number} of its older versions, names of workflows and data sources mean those of "{project}" then': (
+        "此后在它的 {number} 个旧版本中，工作流和数据源的名称指“{project}”中的对象"
+    ),
+    'project "{project}" has had a workflow of that name since a moment ago; rename one of the two first': (
+        "项目“{project}”刚刚已有同名工作流：有人抢先一步"
+    ),
     'it keeps its files as saved; before you change it, put {files} into "{project}"': (
         "它保留已保存的文件；修改前请将 {files} 放入“{project}”"
     ),

@@ -4,17 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+import psycopg
+
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.statements import changing, statement
 from model.changes import Changes
+from model.errors import Refused
 from model.ids import WorkflowCode
 
 
 # Only after its new version is saved: a trigger forgets the waits for datasets of projects that it no longer names.
 @changing(lambda code: Changes(definitions={code}))
 @statement("UPDATE workflow_definition SET project = :project, updated_at = clock_timestamp() WHERE code = :code")
+async def _move(connection: AsyncConnection, code: WorkflowCode, project: str) -> None: ...
+
+
 async def move(connection: AsyncConnection, code: WorkflowCode, project: str) -> None:
-    """Put a workflow into a project that has none of its name."""
+    """Put a workflow into a project. Raises `Refused`: another of its name came there meanwhile."""
+    try:
+        await _move(connection, code, project)
+    except psycopg.errors.UniqueViolation as error:
+        raise Refused(
+            f'project "{project}" has had a workflow of that name since a moment ago; rename one of the two first'
+        ) from error
+
+
+# Asked by people only, of one workflow: its versions.
+@statement("""
+    SELECT count(*) FROM workflow_version
+    WHERE workflow_code = :code AND version < :version AND spec::text ~ '"(workflow|datasource|data_sources)":'
+""")
+async def naming_before(connection: AsyncConnection, code: WorkflowCode, version: int) -> int:
+    """How many of the versions before this one name workflows or data sources."""
 
 
 @statement("SELECT count(*) FROM workflow_draft WHERE project = :project AND name = :name")

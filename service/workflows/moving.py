@@ -157,7 +157,12 @@ async def _planned(call: Call, connection: AsyncConnection, head: Definition, pr
             which = f'workflow "{name}" of project "{whose}"' if call.caller.may(Right.VIEW, whose) else "a workflow"
             refused.append(f"{which} names it, and {call.caller.name} may not change that one; ask who may to move it")
     notes = [sentence async for sentence in _notes(call, connection, head, project, spec)]
-    return _Move(head, project, own if own.spec != spec else None, others, params, notes, refused)
+    is_new = own.spec != spec
+    if older := await moving.naming_before(connection, head.code, head.version + is_new):
+        notes.append(
+            f'in {older} of its older versions, names of workflows and data sources mean those of "{project}" then'
+        )
+    return _Move(head, project, own if is_new else None, others, params, notes, refused)
 
 
 async def _carried_out(call: Call, connection: AsyncConnection, move: _Move) -> Definition:
@@ -257,7 +262,7 @@ def _names(rule: str, workflow: str) -> bool:
 
 def _few(names: Iterable[str]) -> str:
     found = list(names)
-    return ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
+    return ", ".join(found[:3]) + (f", … (+{len(found) - 3})" if len(found) > 3 else "")
 
 
 class _Resealing:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
 
@@ -29,6 +30,8 @@ from service.workflows.yaml_sections import child, entries, items, root_of, with
 
 BYTES_MAX = 1_048_576
 """Of a longer text no version keeps comments and order."""
+READ_MAX = 4
+"""Of so many texts, the ones asked for last, a process remembers what they say."""
 _SECTIONS = (
     ("name", "tasks"),
     ("project", "tasks"),
@@ -114,7 +117,9 @@ def _defines(document: WorkflowDocument, content: WorkflowContent) -> bool:
     return said == saved or as_inherited(said, saved) == saved
 
 
+@lru_cache(READ_MAX)
 def _read(text: str) -> WorkflowDocument | None:
+    """Who opens a workflow often has it read again, which takes half a second for 1,500 tasks."""
     try:
         (document,) = parse_workflows(text.encode(), "", None)
     except (Refused, ValueError):

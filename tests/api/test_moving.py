@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
+from sqlalchemy import make_url
 
 from model.accounts.rights import Role
 from tests.api.serving import BASE, Serving
@@ -38,8 +42,10 @@ FAR = "name: far\nproject: c\ntriggers: [{dataset: sales, project: a}]\ntasks: [
 OTHER = "name: other\nproject: b\ntasks: [{name: t, type: FAKE}]\n"
 
 
-async def moved(client: httpx.AsyncClient, code: str, *, version: int | None = 1, **body: Any) -> httpx.Response:
-    match = {} if version is None else {"If-Match": f'"{version}"'}
+async def moved(
+    client: httpx.AsyncClient, code: str, *, version: int | None = 1, language: str = "en", **body: Any
+) -> httpx.Response:
+    match = {"Accept-Language": language, **({} if version is None else {"If-Match": f'"{version}"'})}
     return await client.post(f"{BASE}/workflow-definitions/{code}/move", json=body, headers=match)
 
 
@@ -68,7 +74,10 @@ async def test_it_keeps_its_meaning_its_text_and_what_has_its_code(
         'workflow "far" of project "c" waits for datasets of "a", which it updates',
         'alert rules of "a" name it: write on-child in "b"',
         'silences of "a" no longer cover it: 1',
+        'in 1 of its older versions, names of workflows and data sources mean those of "b" then',
     ]
+    asked = await moved(admin, code, version=None, project="b", dry_run=True, language="zh")
+    assert [each for each in asked.json()["notes"] if re.search("[a-z]{4}", re.sub("“.*?”|on-child", "", each))] == []
     assert sql("SELECT count(*) FROM workflow_version") == [(5,)], "nothing was changed"
     assert (await moved(admin, code, version=None, project="b")).status_code == 428
     assert (await moved(admin, code, version=9, project="b")).status_code == 412
@@ -122,6 +131,31 @@ async def test_what_stands_against_it_is_said_before_and_refuses_it(
         assert any(part in each for each in told), (part, told)
     assert (await moved(admin, code, project="nix")).json()["detail"].startswith('there is no project "nix"')
     assert "already" in (await moved(admin, code, project="a")).json()["detail"]
+
+
+async def test_of_two_moves_that_take_one_name_the_slower_one_says_so(
+    api: Serving,  # noqa: F811
+    admin: httpx.AsyncClient,  # noqa: F811
+    sql: Any,
+    code: str,
+    database_url: str,
+) -> None:
+    await applied(admin, LEAF.replace("leaf", "child").replace("project: a", "project: c"))
+    plain = make_url(database_url).set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(plain) as other:
+        other.execute("UPDATE workflow_definition SET project = 'b' WHERE project = 'c' AND name = 'child'")
+        moving = asyncio.create_task(moved(admin, code, project="b"))
+        waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+        while not moving.done() and not sql(waiting):
+            await asyncio.sleep(0.05)
+    refused = await moving
+    assert refused.status_code == 422, refused.text
+    assert refused.status_code == 422
+    assert (
+        refused.json()["detail"]
+        == 'project "b" has had a workflow of that name since a moment ago; rename one of the two first'
+    )
+    assert sql(f"SELECT project, version FROM workflow_definition WHERE code = {code}") == [("a", 1)]
 
 
 async def test_it_needs_the_right_in_both_projects_and_in_those_that_name_it(

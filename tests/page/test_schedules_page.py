@@ -47,6 +47,14 @@ def test_a_day_of_23_hours_is_marked(open_page: OpenPage) -> None:
     expect(page.locator(".day-detail .clock-change")).to_contain_text("23")
 
 
+def test_a_backfill_begins_with_the_workflow_whose_schedules_are_shown(open_page: OpenPage) -> None:
+    page = open_page("/schedules?workflow=hello")
+    backfill = page.get_by_role("link", name="Backfill", exact=True)
+    expect(backfill).to_have_attribute("href", re.compile("code="))
+    backfill.click()
+    expect(page.get_by_role("combobox", name="Workflow")).to_have_value("hello")
+
+
 def test_a_backfill_is_previewed_started_and_followed(open_page: OpenPage) -> None:
     page = open_page("/schedules/backfill?from=2026-01-01&to=2026-01-04&parallelism=2")
     _choose(page, "Workflow", "hello")

@@ -190,12 +190,17 @@ def test_a_parameter_is_a_text_until_more_is_said_of_it(open_page: OpenPage) -> 
     page = open_page("/workflows/default/paying?yaml=true", viewport=WIDE)
     page.get_by_role("button", name="Parameter", exact=True).click()
     page.get_by_label("New name").fill("limit")
-    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
     value = page.get_by_role("textbox", name="Value", exact=True).last
+    expect(value).to_be_focused()
     value.fill("10")
     expect(lines(page)).to_contain_text('limit: "10"')
     value.fill("")
     expect(lines(page)).to_contain_text('limit: ""')
+    page.get_by_label("Name of limit").fill("most")
+    page.get_by_label("Name of limit").press("Tab")
+    expect(value).to_be_focused()
+    expect(lines(page)).to_contain_text('most: ""')
     expect(page.get_by_text("No problems")).to_be_visible()
 
 

@@ -12,6 +12,7 @@ import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { ROOT } from "@/api/client";
 import { queries } from "@/api/queries";
+import { sourceOf } from "@/editor/queries";
 import { currentSession } from "@/login/session";
 import { Empty } from "@/parts/Answer";
 import { runOf } from "@/run/queries";
@@ -72,6 +73,20 @@ const run = createRoute({
   component: lazyRouteComponent(() => withWords(() => import("@/run/RunPage"), ["run"]), "RunPage"),
 });
 
+/** So is a workflow, but not while somebody only points at it: its text can be long. */
+const workflow = createRoute({
+  getParentRoute: () => shell,
+  path: "/workflows/$project/$name",
+  validateSearch: (given: Record<string, unknown>): Record<string, unknown> => given,
+  loader: ({ params, preload }) => {
+    if (!preload) void queries.prefetchQuery(sourceOf(params.project, params.name));
+  },
+  component: lazyRouteComponent(
+    () => withWords(() => import("@/workflow/WorkflowPage"), ["workflow", "workflows", "start", "forms"]),
+    "WorkflowPage",
+  ),
+});
+
 const routes = root.addChildren([
   login,
   shell.addChildren([
@@ -81,15 +96,7 @@ const routes = root.addChildren([
     page("/attempts", () => import("@/attempts/AttemptsPage"), "AttemptsPage", "attempts", "lists", "runs"),
     page("/workflows", () => import("@/workflows/WorkflowsPage"), "WorkflowsPage", "workflows", "start", "forms"),
     page("/workflows/import", () => import("@/importing/ImportPage"), "ImportPage", "importing", "editor", "forms"),
-    page(
-      "/workflows/$project/$name",
-      () => import("@/workflow/WorkflowPage"),
-      "WorkflowPage",
-      "workflow",
-      "workflows",
-      "start",
-      "forms",
-    ),
+    workflow,
     page("/relations", () => import("@/relations/RelationsPage"), "RelationsPage", "relations"),
     page("/schedules", () => import("@/schedules/SchedulesPage"), "SchedulesPage", "schedules"),
     page("/schedules/backfill", () => import("@/schedules/BackfillPage"), "BackfillPage", "schedules"),

@@ -10,7 +10,7 @@ import {
   type ReactFlowInstance,
 } from "@xyflow/react";
 import "@xyflow/react/dist/base.css";
-import { type DragEvent, type ReactNode, useCallback, useEffect, useMemo, useState } from "react";
+import { type DragEvent, type ReactNode, useCallback, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Folding } from "@/graph/folding";
 import { GroupFrames } from "@/graph/GroupFrames";
@@ -67,10 +67,9 @@ interface Props {
 export function Canvas(props: Props) {
   const { nodes: given, arrows, edges, isFixed, onMoved, onSelect, onConnect, onRefused, onDelete, onDropType } = props;
   const { t } = useTranslation("editor");
-  const [nodes, setNodes] = useState(given);
+  const { nodes, setNodes, chosen } = useNodes(given);
   const [flow, setFlow] = useState<ReactFlowInstance<CanvasNode, FlowEdge> | null>(null);
   const [chosenArrows, setChosenArrows] = useState<ReadonlySet<string>>(new Set());
-  useEffect(() => setNodes(given), [given]);
   const shown = useMemo(
     () => arrows.map((arrow) => (chosenArrows.has(arrow.id) ? { ...arrow, selected: true } : arrow)),
     [arrows, chosenArrows],
@@ -79,17 +78,18 @@ export function Canvas(props: Props) {
 
   const onNodesChange = useCallback(
     (changes: NodeChange<CanvasNode>[]) => {
-      // What is removed is removed from the text, and from here with it.
-      const shown = changes.filter((change) => change.type !== "remove");
-      setNodes((before) => applyNodeChanges(shown, before));
+      // What is removed is removed from the text, and from here with it; what is selected comes back with the nodes.
+      const isTold = ({ type }: NodeChange<CanvasNode>) => type === "remove" || (type === "select" && onSelect);
+      const shown = changes.filter((change) => !isTold(change));
+      if (shown.length > 0) setNodes((before) => applyNodeChanges(shown, before));
       const places = placesOf(shown);
       if (Object.keys(places).length > 0) onMoved?.(places);
-      if (changes.some((change) => change.type === "select") && flow !== null) {
-        const before = flow.getNodes().flatMap((node) => (node.selected ? node.id : []));
-        onSelect?.([...selectedAfter(before, changes)]);
+      if (onSelect && changes.some((change) => change.type === "select")) {
+        chosen.current = selectedAfter(chosen.current, changes);
+        onSelect([...chosen.current]);
       }
     },
-    [flow, onMoved, onSelect],
+    [setNodes, chosen, onMoved, onSelect],
   );
   const connect = ({ source, target }: Connection) => {
     const [from, to] = [taskOf(source), taskOf(target)];
@@ -101,6 +101,7 @@ export function Canvas(props: Props) {
     event.preventDefault();
     onDropType?.(type, flow.screenToFlowPosition({ x: event.clientX, y: event.clientY }));
   };
+  const members = useMemo(() => nodes.flatMap((node) => (node.type === "task" ? memberOf(node) : [])), [nodes]);
   return (
     <ReactFlow<CanvasNode, FlowEdge>
       className="canvas"
@@ -146,10 +147,25 @@ export function Canvas(props: Props) {
       }}
     >
       <Background variant={BackgroundVariant.Dots} gap={20} size={1.5} color="var(--line-strong)" />
-      <GroupFrames of={nodes.flatMap((node) => (node.type === "task" ? memberOf(node) : []))} folding={props.folding} />
+      <GroupFrames of={members} folding={props.folding} />
       {props.children}
     </ReactFlow>
   );
+}
+
+/** The nodes as they are shown while hands are at them, and which are selected; those that are `given` anew replace them. */
+function useNodes(given: CanvasNode[]) {
+  const [{ nodes, of }, setShown] = useState({ nodes: given, of: given });
+  const chosen = useRef<ReadonlySet<string>>(new Set());
+  const setNodes = useCallback(
+    (change: (before: CanvasNode[]) => CanvasNode[]) => setShown(({ nodes, of }) => ({ nodes: change(nodes), of })),
+    [],
+  );
+  if (of !== given) {
+    setShown({ nodes: given, of: given });
+    chosen.current = new Set(given.flatMap((node) => (node.selected ? node.id : [])));
+  }
+  return { nodes, setNodes, chosen };
 }
 
 function memberOf({ data: { task }, position }: TaskNodeType) {

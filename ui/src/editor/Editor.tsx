@@ -1,4 +1,4 @@
-import { lazy, type ReactNode, Suspense, useMemo, useRef, useState } from "react";
+import { lazy, type ReactNode, Suspense, useDeferredValue, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useArranged } from "@/graph/arranged";
 import { Skeleton } from "@/parts/Answer";
@@ -36,7 +36,7 @@ export function Editor(props: Props) {
   const name = useRef<HTMLInputElement>(null);
   const [after, setAfter] = useState<string | null>(null);
   const hasPlaces = Object.keys(graph.places).length > 0;
-  const arrangement = useArranged(hasPlaces ? null : shapeOf(graph));
+  const arrangement = useArranged(useMemo(() => (hasPlaces ? null : shapeOf(graph)), [hasPlaces, graph]));
   const places = useMemo(() => placed(graph, arrangement), [graph, arrangement]);
   const task = selected.length === 1 ? taskOf(selected[0] ?? "") : null;
   const fault = editing.fault && { ...editing.fault, why: editing.fault.said || t(`fault.${editing.fault.word}`) };
@@ -107,7 +107,9 @@ interface YamlSectionProps extends EditorPart {
 /** The text itself, with its problems at their lines; the cursor selects the task in which it stands. */
 function YamlSection({ editing, graph, problems, isFixed, fault, task, onTask }: YamlSectionProps) {
   const { t } = useTranslation("editor");
-  const chosen = graph.tasks.find((each) => each.name === task);
+  // Fields and canvas show a selection first.
+  const marked = useDeferredValue(task);
+  const chosen = graph.tasks.find((each) => each.name === marked);
   const { line, why } = fault ?? { line: 0, why: "" };
   const marks = useMemo(
     () =>

@@ -13,26 +13,36 @@ interface Props {
   inputRef?: Ref<HTMLInputElement>;
   /** Whether it can have that name. */
   onName: (name: string) => boolean;
+  /** Where Enter and Tab lead from a new name, which may stand in another row than this one. */
+  onNext?: (name: string) => void;
 }
 
 /** A name is changed as a whole, when it is left: half a name is nobody's. */
-export function NameInput({ name, label, isBare = false, isFixed, names = [], hasFocus, inputRef, onName }: Props) {
+export function NameInput({ name, label, isBare = false, isFixed, names = [], hasFocus, inputRef, ...on }: Props) {
   const [typed, setTyped] = useState(name);
   useEffect(() => setTyped(name), [name]);
   const keep = (given: string) => {
-    if ((given.trim() !== name || name === "") && !onName(given.trim())) setTyped(name);
+    if (given.trim() === name && name !== "") return false;
+    const isKept = on.onName(given.trim());
+    if (!isKept) setTyped(name);
+    return isKept;
   };
   const common = {
-    ...(isBare ? { "aria-label": label } : { label }),
+    ...(isBare ? { "aria-label": label, placeholder: label } : { label }),
     ...(inputRef !== undefined && { ref: inputRef }),
     autoFocus: hasFocus,
     withAsterisk: true,
     readOnly: isFixed,
     value: typed,
-    onBlur: () => keep(typed),
-    onKeyDown: ({ key, currentTarget }: KeyboardEvent<HTMLInputElement>) => {
+    onBlur: () => void keep(typed),
+    onKeyDown: (event: KeyboardEvent<HTMLInputElement>) => {
+      const { key, shiftKey, currentTarget } = event;
+      const isNext = key === "Enter" || (key === "Tab" && !shiftKey && on.onNext !== undefined && typed.trim() !== "");
       // With the keys at an option, Enter takes that one.
-      if (key === "Enter" && !currentTarget.getAttribute("aria-activedescendant")) keep(typed);
+      if (isNext && !currentTarget.getAttribute("aria-activedescendant") && keep(typed) && on.onNext !== undefined) {
+        event.preventDefault();
+        on.onNext(typed.trim());
+      }
       if (key === "Escape") setTyped(name);
     },
   };

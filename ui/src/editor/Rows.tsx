@@ -1,5 +1,5 @@
 import { IconPlus, IconX } from "@tabler/icons-react";
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Act } from "@/parts/Act";
 import { IconAct } from "@/parts/IconAct";
@@ -11,6 +11,8 @@ import { Fields, type OwnProps, SchemaField } from "./SchemaField";
 
 /** What a new row has beside what it must have. */
 const NEW_ROWS: Record<string, Record<string, unknown>> = { "DEPENDENT.items": { cycle: "today" } };
+
+const INPUTS = "input:not([type=hidden]), textarea";
 
 /** A list of objects: a frame for each. */
 export function Rows({ field, path, value, values, scope, label }: OwnProps) {
@@ -57,10 +59,26 @@ function Add({ word, onClick }: { word: string; onClick: () => void }) {
   );
 }
 
+/** From the name of a row Enter and Tab lead to its value, though a row with another name is another row. */
+function useNext() {
+  const next = useRef("");
+  return {
+    on: (name: string) => {
+      next.current = name;
+    },
+    of: (name: string) => (row: HTMLElement | null) => {
+      if (row === null || next.current !== name) return;
+      next.current = "";
+      row.querySelectorAll<HTMLElement>(INPUTS)[1]?.focus();
+    },
+  };
+}
+
 /** Values by names: a field for each name that is expected, and a row for each other one. */
 export function MapRows({ field, path, value, values, scope, label }: OwnProps) {
   const { t } = useTranslation("editor");
   const [isAdding, setAdding] = useState(false);
+  const next = useNext();
   const given = asObject(value);
   const [inner] = field.fields;
   const one = t([`pair.${scope.type}.${field.name}`, `pair.${field.name}`, "pair.value"]);
@@ -89,7 +107,7 @@ export function MapRows({ field, path, value, values, scope, label }: OwnProps) 
           {Object.keys(given)
             .filter((name) => !fields.some((each) => each.name === name))
             .map((name) => (
-              <div key={name} className="pair">
+              <div key={name} className="pair" ref={next.of(name)}>
                 <NameInput
                   name={name}
                   label={t("nameOf", { name })}
@@ -97,6 +115,7 @@ export function MapRows({ field, path, value, values, scope, label }: OwnProps) 
                   isFixed={scope.isFixed}
                   names={names}
                   onName={(to) => to !== "" && !(to in given) && scope.rename([...path, name], to)}
+                  onNext={next.on}
                 />
                 {inner !== undefined && (
                   <SchemaField
@@ -120,7 +139,16 @@ export function MapRows({ field, path, value, values, scope, label }: OwnProps) 
               </div>
             ))}
           {isAdding && (
-            <NameInput name="" label={t("newName")} isBare hasFocus isFixed={false} names={names} onName={add} />
+            <NameInput
+              name=""
+              label={t("newName")}
+              isBare
+              hasFocus
+              isFixed={false}
+              names={names}
+              onName={add}
+              onNext={next.on}
+            />
           )}
           {!scope.isFixed && <Add word={one} onClick={() => setAdding(true)} />}
         </fieldset>

@@ -49,6 +49,7 @@ export function Pairs({ label, pairs, onChange, error, whyNot = null }: Props) {
         <div key={pair.id} className="line">
           <TextInput
             aria-label={t("parameterName")}
+            autoFocus={pair.name === ""}
             placeholder={t("parameterName")}
             value={pair.name}
             readOnly={whyNot !== null}

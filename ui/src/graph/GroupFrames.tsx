@@ -1,5 +1,6 @@
 import { IconChevronDown } from "@tabler/icons-react";
 import { ViewportPortal } from "@xyflow/react";
+import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import { type Folding, focusAfter } from "./folding";
 import { framesOf, type Member } from "./frames";
@@ -8,9 +9,10 @@ import "./frames.css";
 /** A frame with its name around the tasks of each group, behind them; its name folds the group. */
 export function GroupFrames({ of, folding }: { of: readonly Member[]; folding?: Folding }) {
   const { t } = useTranslation("parts");
+  const frames = useMemo(() => framesOf(of), [of]);
   return (
     <ViewportPortal>
-      {framesOf(of).flatMap(({ name, x, y, w, h }) => [
+      {frames.flatMap(({ name, x, y, w, h }) => [
         <div
           key={`${name} ${x} ${y}`}
           className="group-frame"

@@ -1,5 +1,5 @@
 /** Places of nodes from the worker, so that a large graph does not hold up the page. */
-import { useEffect, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import type { Places, Shape } from "./arrange";
 
 let worker: Worker | null = null;
@@ -15,9 +15,14 @@ function start(): Worker {
   return made;
 }
 
+/** Load the worker before there is something to arrange. */
+export function prepareArranging(): void {
+  worker ??= start();
+}
+
 /** Arrange a graph. */
 export function arranged(shape: Shape): Promise<Places> {
-  worker ??= start();
+  prepareArranging();
   last += 1;
   const number = last;
   return new Promise((resolve) => {
@@ -29,7 +34,7 @@ export function arranged(shape: Shape): Promise<Places> {
 /** The places of a graph, arranged again whenever its shape changes; null until the first ones are there. */
 export function useArranged(shape: Shape | null): Places | null {
   const [places, setPlaces] = useState<Places | null>(null);
-  const key = shape === null ? "" : JSON.stringify(shape);
+  const key = useMemo(() => (shape === null ? "" : JSON.stringify(shape)), [shape]);
   useEffect(() => {
     if (key === "") return;
     let isWanted = true;

@@ -1,8 +1,10 @@
 import { TextInput } from "@mantine/core";
 import { IconHistory, IconPlus, IconSearch } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { useProject } from "@/app/ProjectSwitch";
+import { workflowsOf } from "@/editor/queries";
 import { useTopics } from "@/live/eventSource";
 import { useWhyNot } from "@/login/rights";
 import { Calendar } from "./Calendar";
@@ -25,6 +27,9 @@ export function SchedulesPage() {
   const filter = filterOf(search, project);
   const change = (to: Search, replace = true) =>
     void navigate({ to: "/schedules", search: searchOf({ ...search, ...to }), replace, resetScroll: false });
+  const { workflow } = search;
+  const all = useQuery({ ...workflowsOf(filter.project ?? null), enabled: workflow !== undefined });
+  const [one, ...others] = all.data?.items.filter(({ name }) => name === workflow) ?? [];
   const close = () => change({ edit: undefined, add: undefined });
   return (
     <div className="page">
@@ -64,7 +69,7 @@ export function SchedulesPage() {
         <div className="end">
           <LinkAct
             to="/schedules/backfill"
-            search={{}}
+            search={one !== undefined && others.length === 0 ? { code: one.code } : {}}
             leftSection={<IconHistory size={16} stroke={1.5} />}
             size="sm"
             word={t("backfill")}

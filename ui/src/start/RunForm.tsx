@@ -134,7 +134,11 @@ function TakeLast({ name, content, parameters, shared, params, onTake }: LastPro
       variant="subtle"
       className="take-last"
       leftSection={<IconHistory size={14} aria-hidden />}
-      onClick={() => onTake(found)}
+      onClick={({ currentTarget: { form } }) => {
+        // It goes away, and the keys would go with it.
+        form?.querySelector<HTMLElement>("[type=submit]")?.focus();
+        onTake(found);
+      }}
     >
       <span>
         {t("useLast", { run: last.id })} {last.started_at != null && <Moment at={last.started_at} />}

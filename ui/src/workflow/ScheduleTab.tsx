@@ -2,7 +2,7 @@ import { Switch } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
-import { changedWorkflow } from "@/editor/queries";
+import { changedWorkflow, type Head } from "@/editor/queries";
 import { useMay } from "@/login/rights";
 import { Answer, Empty, Failure } from "@/parts/Answer";
 import { cronWords } from "@/parts/cronWords";
@@ -11,13 +11,18 @@ import { turn } from "@/schedules/queries";
 import { type Schedule, schedulesOf } from "./queries";
 
 /** When this workflow starts by itself, and its next times. */
-export function ScheduleTab({ project, name }: { project: string; name: string }) {
+export function ScheduleTab({ of: { project, name, code } }: { of: Head }) {
   const { t } = useTranslation("workflow");
   const found = useQuery(schedulesOf(project, name));
-  const link = (
-    <Link to="/schedules" search={{ project, workflow: name }}>
-      {t("toSchedules")}
-    </Link>
+  const links = (
+    <p className="links">
+      <Link to="/schedules" search={{ project, workflow: name }}>
+        {t("toSchedules")}
+      </Link>
+      <Link to="/schedules/backfill" search={{ code }}>
+        {t("toBackfill")}
+      </Link>
+    </p>
   );
   return (
     <div className="tab">
@@ -28,7 +33,7 @@ export function ScheduleTab({ project, name }: { project: string; name: string }
           <section className="panel">
             <Empty title={t("noSchedule")}>
               <p className="mute">{t("noScheduleHelp")}</p>
-              <p>{link}</p>
+              {links}
             </Empty>
           </section>
         }
@@ -38,7 +43,7 @@ export function ScheduleTab({ project, name }: { project: string; name: string }
             {schedules.map((schedule) => (
               <OneSchedule key={schedule.id} schedule={schedule} project={project} />
             ))}
-            <p>{link}</p>
+            {links}
           </>
         )}
       </Answer>

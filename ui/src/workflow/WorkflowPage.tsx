@@ -1,6 +1,8 @@
 import { useParams } from "@tanstack/react-router";
+import { useEffect, useLayoutEffect } from "react";
 import { useTranslation } from "react-i18next";
 import { useEditing } from "@/editor/useEditing";
+import { prepareArranging } from "@/graph/arranged";
 import { useTopics } from "@/live/eventSource";
 import { useMay } from "@/login/rights";
 import { Answer } from "@/parts/Answer";
@@ -28,6 +30,15 @@ function Workflow({ project, name }: { project: string; name: string }) {
   const draft = useDraft(project, name, editing);
   const mayEdit = useMay("EDITOR", project);
   const tab = search.tab ?? "graph";
+  useEffect(prepareArranging, []);
+  // Not by :has() in the style: that costs the whole page on every change of any of its elements.
+  useLayoutEffect(() => {
+    if (tab !== "graph") return;
+    document.documentElement.dataset.rail = "folded";
+    return () => {
+      delete document.documentElement.dataset.rail;
+    };
+  }, [tab]);
   const notYet = <p className="pad mute">{t("notYet")}</p>;
   return (
     <div className="page workflow-page" data-tab={tab}>
@@ -37,7 +48,7 @@ function Workflow({ project, name }: { project: string; name: string }) {
           <>
             {tab === "graph" && <GraphTab editing={editing} draft={draft} mayEdit={mayEdit} project={project} />}
             {tab === "runs" && (head === null ? notYet : <RunsTab project={project} name={name} />)}
-            {tab === "schedule" && (head === null ? notYet : <ScheduleTab project={project} name={name} />)}
+            {tab === "schedule" && (head === null ? notYet : <ScheduleTab of={head} />)}
             {tab === "versions" && (head === null ? notYet : <VersionsTab head={head} />)}
             {tab === "settings" && <SettingsTab project={project} editing={editing} head={head} mayEdit={mayEdit} />}
           </>
