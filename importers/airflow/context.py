@@ -76,7 +76,9 @@ _IDS = {"dag": "dag_id", "task": "task_id"}
 """What has its name in Airflow's context -> how that is called."""
 _OBJECTS = ("dag", "task", "conf", "macros", "var", "conn", "inlets", "outlets", "inlet_events",
             "prev_start_date_success", "prev_data_interval_start_success", "prev_data_interval_end_success",
-            "triggering_asset_events", "triggering_dataset_events", "test_mode")  # fmt: skip
+            "triggering_asset_events", "triggering_dataset_events", "test_mode", "ts_nodash_with_tz",
+            "asset_state_store", "task_state_store", "prev_end_date_success", "expanded_ti_count",
+            "task_reschedule_count")  # fmt: skip
 """What Airflow's context has besides, and nothing here."""
 
 

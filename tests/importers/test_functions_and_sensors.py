@@ -160,6 +160,7 @@ def test_a_script_has_all_that_changes_what_its_function_reads() -> None:
     ("function", "given", "said_"),
     [
         ("lambda ds, dag=None: print(dag)", "", "it uses dag of Airflow's context"),
+        ("lambda task_state_store=None: print(task_state_store)", "", "it uses task_state_store of Airflow's context"),
         ("lambda ti: print(ti.hostname)", "", "it uses hostname of its task instance"),
         (
             "lambda ti: print(ti.xcom_pull(key='rows'))",
@@ -193,6 +194,25 @@ def test_a_result_without_a_task_is_that_of_the_only_one_that_pushes_it() -> Non
     assert not said(found, Grade.TODO)
     script = tasks(found)["b"].params["script"]
     assert printed(script.replace("${a.rows_json}", "3")) == ["3"]
+
+
+@every(
+    "givers",
+    [
+        "[giver('a'), giver('b')]",
+        "PythonOperator.partial(task_id='a', python_callable=gives).expand(op_args=[[1], [2]])",
+    ],
+)
+def test_a_result_that_several_tasks_may_give_is_not_guessed(givers: str) -> None:
+    found = in_dag(
+        f"""
+        def giver(id_):
+            return PythonOperator(task_id=id_, python_callable=gives)
+        {givers} >> PythonOperator(task_id="c", python_callable=lambda ti: print(ti.xcom_pull(key="rows")))
+        """,
+        before="def gives(ti, number=3):\n    ti.xcom_push(key='rows', value=number)",
+    )
+    assert any("which result ti.xcom_pull(key='rows') asks for" in each for each in said(found, Grade.TODO, "c"))
 
 
 def test_what_is_in_other_files_is_imported_by_the_script_or_to_be_done() -> None:
