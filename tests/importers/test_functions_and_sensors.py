@@ -5,8 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
-
 from importers.report import Grade
 from tests.every import every
 from tests.importers.exports import said
@@ -175,13 +173,18 @@ def test_what_a_function_would_get_only_there_is_to_be_done(function: str, given
     assert any(said_ in each for each in said(found, Grade.TODO)), said(found, Grade.TODO)
 
 
-def test_a_function_knows_its_task_and_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SHOAL_ATTEMPT", "2")
+def test_a_function_knows_its_task_and_attempt() -> None:
     found = in_dag(
         "PythonOperator(task_id='a', python_callable=lambda ti: print(ti.dag_id, ti.task_id, ti.try_number))"
     )
     assert not said(found, Grade.TODO)
-    assert printed(tasks(found)["a"].params["script"]) == ["d ${system.task.definition.name} 2"]
+    script = tasks(found)["a"].params["script"].replace("${system.task.attempt}", "2")
+    assert printed(script) == ["d ${system.task.definition.name} 2"]
+
+
+def test_an_argument_without_a_name_is_given_by_its_place() -> None:
+    found = in_dag("add(1, c=3)", before="@task\ndef add(a, /, b=2, *, c):\n    print(a, b, c)")
+    assert printed(tasks(found)["add"].params["script"]) == ["1 2 3"]
 
 
 def test_a_result_without_a_task_is_that_of_the_only_one_that_pushes_it() -> None:
