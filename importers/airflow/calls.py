@@ -115,7 +115,7 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
             return dag
         case "timedelta" | "duration":
             return _made(reader, node, timedelta, given, named)
-        case "time" if function.path == "datetime.time":
+        case "time" if function.path in ("datetime.time", "pendulum.time"):
             return _made(reader, node, time, given, named)
         case "datetime" | "create":
             return _datetime(reader, node, given, named)

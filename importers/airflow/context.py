@@ -69,14 +69,15 @@ _TEXTS = ("ds", "ds_nodash", "ts", "ts_nodash", "data_interval_start", "data_int
 _MOMENTS = ("data_interval_start", "data_interval_end", "logical_date", "execution_date",
             "prev_execution_date", "next_execution_date")  # fmt: skip
 _INSTANCES = ("ti", "task_instance")
-_ATTEMPT = 'int(__import__("os").environ["SHOAL_ATTEMPT"])'
-_OF_INSTANCE = {"task_id": "", "dag_id": "", "run_id": "", "try_number": _ATTEMPT}
-"""What a task instance has besides -> the expression for it; empty: as the template of that name."""
+_OF_INSTANCE = ("task_id", "dag_id", "run_id", "try_number")
+"""What a task instance has besides."""
 _IDS = {"dag": "dag_id", "task": "task_id"}
 """What has its name in Airflow's context -> how that is called."""
 _OBJECTS = ("dag", "task", "conf", "macros", "var", "conn", "inlets", "outlets", "inlet_events",
             "prev_start_date_success", "prev_data_interval_start_success", "prev_data_interval_end_success",
-            "triggering_asset_events", "triggering_dataset_events", "test_mode")  # fmt: skip
+            "triggering_asset_events", "triggering_dataset_events", "test_mode", "ts_nodash_with_tz",
+            "asset_state_store", "task_state_store", "prev_end_date_success", "expanded_ti_count",
+            "task_reschedule_count")  # fmt: skip
 """What Airflow's context has besides, and nothing here."""
 
 
@@ -167,7 +168,8 @@ class Context:
             return "_Events()"
         if name in _IDS and _is_only_named(node, name):
             text = self.expression(name, f"{{{{ {_IDS[name]} }}}}")
-            return f'__import__("types").SimpleNamespace({_IDS[name]}={text})'
+            self._texts["from types import SimpleNamespace\n"] = None
+            return f"SimpleNamespace({_IDS[name]}={text})"
         if name == "params":
             return self.expression(name, "{{ params }}")
         self.problems.append(f"it uses {name} of Airflow's context")
@@ -177,9 +179,10 @@ class Context:
         self.gives = True
         self._pushed(node)
         asked = {each for name in _INSTANCES for each in _attributes_of(node, name)} - {"xcom_push", "xcom_pull"}
-        self.problems += [f"it uses {name} of its task instance" for name in sorted(asked - _OF_INSTANCE.keys())]
-        for name in sorted(asked & _OF_INSTANCE.keys()):
-            self._own[name] = _OF_INSTANCE[name] or self.expression(name, f"{{{{ {name} }}}}")
+        self.problems += [f"it uses {name} of its task instance" for name in sorted(asked.difference(_OF_INSTANCE))]
+        for name in sorted(asked.intersection(_OF_INSTANCE)):
+            found = self.expression(name, f"{{{{ ti.{name} }}}}")
+            self._own[name] = f"int({found})" if name == "try_number" else found
         for each in ast.walk(node):
             if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr == "xcom_pull":
                 given = {one.arg: one.value for one in each.keywords}

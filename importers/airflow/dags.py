@@ -151,8 +151,9 @@ def _defaults(flow: Flow) -> None:
     if isinstance(defaults, Unknown):
         flow.about.todo("default_args", f"line {defaults.line}: default_args {defaults.text} are not known")
         return
-    for name, value in (defaults or {}).items() if isinstance(defaults, dict) else ():
-        if (sentence := unheeded.of_defaults(name, value)) is not None:
+    known = defaults if isinstance(defaults, dict) else {}
+    for name, value in known.items():
+        if (sentence := unheeded.of_defaults(name, value, unheeded.is_mailed(known))) is not None:
             flow.about.changed(name, sentence)
         elif name in ("depends_on_past", "wait_for_downstream") and value not in (None, False):
             flow.fields["after_last"] = "succeeded"

@@ -112,7 +112,9 @@ def script_of(
     made.uses = shims.names
     made.modules = sorted({name for each in (*needs, node) for name in foreign_modules(each)})
     body = [source(reader, each) for each in needs if not is_of_airflow(each)]
-    call = f"{node.name}({', '.join(f'{name}={value}' for name, value in given.items())})"
+    by_place = [each.arg for each in node.args.posonlyargs if each.arg in given]
+    named = [f"{name}={value}" for name, value in given.items() if name not in by_place]
+    call = f"{node.name}({', '.join([*(given[name] for name in by_place), *named])})"
     tail = ends("result")
     is_async = isinstance(node, ast.AsyncFunctionDef)
     call = f"asyncio.run({call})" if is_async else call

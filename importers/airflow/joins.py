@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from importers.airflow.flow import Flow
@@ -14,6 +15,8 @@ _AFTER_FAILURES = ("all_done", "one_success", "one_failed", "all_failed", "alway
 _STARTS_UNCHOSEN = ("none_failed", "all_done", "always")
 """The start rules by which a task starts after a SWITCH that chose others."""
 _CIRCUITS = ("ShortCircuitOperator", "@task.short_circuit")
+_SKIPS = re.compile(r"\bexit\s+99\b|\bAirflowSkipException\b")
+"""A script that may skip its task."""
 
 
 def say(flow: Flow) -> None:
@@ -30,6 +33,9 @@ def say(flow: Flow) -> None:
             flow.drafts[operator].about.changed(
                 "trigger_rule", "there it is skipped if one task before it is; here it runs if another one succeeded"
             )
+        if operator.over and _skips_itself(flow, operator) and flow.after(operator):
+            sentence = "if one of its elements is skipped, what comes after it is too, there; here only if all are"
+            flow.drafts[operator].about.changed("expand", sentence)
     for operator in flow.dag.tasks:
         if operator.kind in _CIRCUITS and _given(flow, operator, "ignore_downstream_trigger_rules") is not False:
             _circuit(flow, operator)
@@ -77,9 +83,19 @@ def _origins(flow: Flow) -> Origins:
 def _before(flow: Flow, operator: Operator, found: Origins) -> list[frozenset[Operator]]:
     """For each task before one: what decides whether it, or the arrow from it, is skipped."""
     return [
-        found.get(each, frozenset()) | ({each if _is_whole(each) else operator} if _chooses(flow, each) else set())
+        found.get(each, frozenset())
+        | ({operator} if _chooses(flow, each) and not _is_whole(each) else set())
+        | ({each} if _is_whole(each) or _skips_itself(flow, each) else set())
         for each in operator.before
     ]
+
+
+def _skips_itself(flow: Flow, operator: Operator) -> bool:
+    """Whether a task may end as skipped, also if all before it succeeded."""
+    draft = flow.drafts[operator]
+    is_asked = bool(draft.fields.get("skip_exit_codes")) and _given(flow, operator, "skip_on_exit_code") is not None
+    text = str(draft.params.get("script", ""))
+    return is_asked or draft.params.get("on_timeout") == "SKIP" or _SKIPS.search(text) is not None
 
 
 def _chooses(flow: Flow, operator: Operator) -> bool:

@@ -87,9 +87,12 @@ def _bash(args: Args) -> None:
     given = args.given.get("bash_command")
     if isinstance(given, Unknown):
         raise Refused(f"bash_command = {given.text} is not known before it runs")
+    commands = args.operator.over.get("bash_command")
+    listed = commands if isinstance(commands, list | tuple) else [given]
+    if any(isinstance(each, list | tuple | dict) for each in listed):
+        raise Refused("its bash_command is a list, and no text: Airflow fails it; write the script")
     if isinstance(given, str):
         args.given["bash_command"] = _with_own_variables(args, given)
-    commands = args.operator.over.get("bash_command")
     if isinstance(commands, list | tuple):
         args.irrelevant("bash_command")
         # The elements are scripts, and no value is run as code: each has a branch of its own.

@@ -47,7 +47,8 @@ def mapped_group(args: Args) -> None:
     args.draft.type = "DYNAMIC"
     args.draft.params = {"workflow": workflow_name(child.id), "lists": lists, "parallelism": PARALLEL}
     sentence = (
-        f"its tasks are a workflow, of which {PARALLEL} run at once; functions there read a text such as 3 as JSON"
+        f"its tasks are a workflow, of which {PARALLEL} run at once; functions there read a text such as 3 as JSON; "
+        "of an empty list it is skipped there, and succeeds here"
     )
     args.changed("expand", sentence)
 

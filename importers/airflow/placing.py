@@ -18,7 +18,8 @@ _NO_TASK = ("BaseHook", "Connection", "Config", "conf")
 
 
 def group(reader: Reader, name: str, given: Mapping[str, Any], *, may_repeat: bool = False) -> Group:
-    """A group, inside of the one around it; `may_repeat`: one more of its name has a number, as in Airflow."""
+    """A group, inside of the one around it; `may_repeat`: one more of its name has a number, as in Airflow. One without
+    a prefix hides those around it."""
     outer = reader.groups[-1].prefix if reader.groups else ""
     prefix = name if given.get("prefix_group_id", True) is not False else ""
     if prefix and (may_repeat or given.get("add_suffix_on_collision") is True):
@@ -31,7 +32,7 @@ def group(reader: Reader, name: str, given: Mapping[str, Any], *, may_repeat: bo
     defaults = {**(reader.groups[-1].defaults if reader.groups else {}), **(own if isinstance(own, dict) else {})}
     if isinstance(own, Unknown):
         reader.note(own.line, f"default_args {own.text} of the group {name} are not known")
-    return Group(_within(outer, prefix), defaults=defaults)
+    return Group(_within(outer, prefix) if prefix else "", defaults=defaults)
 
 
 def _within(outer: str, name: str) -> str:

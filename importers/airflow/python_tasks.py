@@ -181,8 +181,10 @@ def _pulled(args: Args, id_: str | None, key: str) -> list[Operator]:
     flow = args.flow
     if id_ is None and flow.reader.is_third(flow.dag):
         return []
-    found = [each for each in flow.names if (key in pushed(each) if id_ is None else each.id == id_)]
-    return found if len(found) == 1 or id_ is not None else []
+    if id_ is not None:
+        return [each for each in flow.names if each.id == id_]
+    found = [each for each in flow.names if key in pushed(each)]
+    return found if len(found) == 1 and not found[0].over and key != "return_value" else []
 
 
 def added_datasets(args: Args) -> list[Dataset]:

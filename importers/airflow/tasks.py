@@ -28,6 +28,7 @@ _RULES = {
 }
 RETRY_DELAY_S = 300.0
 """Of Airflow, where no delay is given."""
+OF_NONE = "of an empty list it is skipped there, with what comes after it; here it succeeds"
 
 
 def convert(operator: Operator, flow: Flow) -> None:
@@ -113,7 +114,8 @@ def _common(args: Args) -> None:
     _updates(args)
     for name, sentence in unheeded.SENTENCES.items():
         value = args.raw(name)
-        if value not in (None, False, [], {}) and not _is_default(args, name):
+        is_heeded = value not in (None, False, [], {}) and not _is_default(args, name)
+        if is_heeded and (name != "email" or unheeded.is_mailed(args.given)):
             about.changed(name, sentence)
     args.irrelevant(*unheeded.OF_PEOPLE)
     if args.operator.is_teardown:
@@ -244,6 +246,8 @@ def _mapped(args: Args) -> None:
         return
     else:
         made = args.written("expand", lists[0])
+    if not isinstance(lists[0], list | tuple):
+        args.changed("expand", OF_NONE)
     limit = args.number("max_active_tis_per_dagrun")
     args.draft.fields["each"] = {"over": made, "parallel": int(limit)} if limit else made
 

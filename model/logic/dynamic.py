@@ -133,11 +133,11 @@ def _values_of(each: DynamicList, given: str, values: Mapping[str, str]) -> list
 
     if len(given) + sum(map(len, _used(given, values))) > LISTS_LENGTH_MAX:
         raise Refused(f'list "{each.name}" has more than {LISTS_LENGTH_MAX:,} characters; make it shorter')
-    written = _json_list(each.name, given)
+    written = _json_list(given)
     if written is not None:
         return [inserted(value) for value in written]
     text = inserted(given)
-    listed = _json_list(each.name, text)
+    listed = _json_list(text)
     if listed is not None:
         return listed
     if text.strip().startswith("[") and text.strip().endswith("]"):
@@ -156,8 +156,8 @@ def _used(text: str, values: Mapping[str, str]) -> list[str]:
     return used
 
 
-def _json_list(name: str, text: str) -> list[str] | None:
-    """The elements, numbers as written, or None if it is not a JSON list."""
+def _json_list(text: str) -> list[str] | None:
+    """The elements, numbers as written, a list or an object as JSON; or None if it is not a JSON list."""
     if not text.lstrip().startswith("["):
         return None
     try:
@@ -165,5 +165,6 @@ def _json_list(name: str, text: str) -> list[str] | None:
     except (ValueError, RecursionError):
         return None
     if any(isinstance(value, list | dict) for value in found):
-        raise Refused(f'list "{name}" contains a list or an object; its elements must be texts, numbers, true or false')
-    return [value if isinstance(value, str) else "" if value is None else json.dumps(value) for value in found]
+        found = [one if isinstance(one, str) else whole for one, whole in zip(found, json.loads(text), strict=True)]
+    texts = (value if isinstance(value, str | None) else json.dumps(value, ensure_ascii=False) for value in found)
+    return ["" if value is None else value for value in texts]

@@ -148,6 +148,11 @@ FORK = """
             "LatestOnlyOperator(task_id='l') >> join\na >> join",
             True,
         ),
+        (FORK + "    [BashOperator(task_id='s', bash_command='exit 99'), a] >> join", True),
+        (FORK + "    [BashOperator(task_id='s', bash_command='exit 9'), a] >> join", False),
+        (FORK + "    [BashOperator(task_id='s', bash_command='x', skip_on_exit_code=7), a] >> join", True),
+        (FORK + "    [FileSensor(task_id='s', filepath='/x', timeout=9, soft_fail=True), a] >> join", True),
+        (FORK + "    BashOperator(task_id='s', bash_command='exit 99') >> join", False),
     ],
 )
 def test_a_join_of_which_a_part_may_be_skipped_differs(body: str, differs: bool) -> None:

@@ -243,6 +243,68 @@ def test_a_dag_that_is_started_for_each_result_of_a_task_is_to_be_done() -> None
     assert any("it starts a DAG for each element of a list" in each for each in said(found, Grade.TODO))
 
 
+def test_a_group_without_a_prefix_hides_those_around_it() -> None:
+    found = in_dag("""
+        with TaskGroup("outer"):
+            with TaskGroup("bare", prefix_group_id=False):
+                a = EmptyOperator(task_id="a")
+                with TaskGroup("inner"):
+                    EmptyOperator(task_id="b") >> a
+        BashOperator(task_id="c", bash_command="echo {{ task_id }}") >> a
+    """)
+    assert list(tasks(found)) == ["a", "inner_b", "c"]
+
+
+@every(
+    ("body", "said_"),
+    [
+        ("one.expand(each=some())", "of an empty list it is skipped there"),
+        ("one.expand(each=[1, 2])", ""),
+        ("one.override(task_id='c').expand(each=[1, 2]) >> EmptyOperator(task_id='z')", ""),
+        ("skips.expand(each=[1, 2]) >> EmptyOperator(task_id='z')", "if one of its elements is skipped"),
+        ("skips.expand(each=[1, 2])", ""),
+    ],
+)
+def test_what_comes_after_no_or_skipped_elements_differs(body: str, said_: str) -> None:
+    found = in_dag(f"""
+        from airflow.exceptions import AirflowSkipException
+        @task
+        def some():
+            return []
+        @task
+        def one(each):
+            print(each)
+        @task
+        def skips(each):
+            raise AirflowSkipException(each)
+        {body}
+    """)
+    spoken = said(found, Grade.CHANGED)
+    assert [said_ in each for each in spoken] == ([True] if said_ else []), spoken
+
+
+@every("given", ["bash_command=['echo', 'a']", "bash_command={'a': 'b'}"])
+def test_a_script_that_is_no_text_is_to_be_done(given: str) -> None:
+    said_ = "its bash_command is a list, and no text"
+    assert any(said_ in each for each in said(in_dag(f"BashOperator(task_id='a', {given})"), Grade.TODO))
+    mapped = in_dag("BashOperator.partial(task_id='a').expand(bash_command=[['echo'], 'date'])")
+    assert any(said_ in each for each in said(mapped, Grade.TODO))
+
+
+@every(
+    ("given", "count"),
+    [
+        ("email='a@x.org'", 1),
+        ("email='a@x.org', email_on_failure=False, email_on_retry=False", 0),
+        ("email='a@x.org', email_on_failure=False", 1),
+    ],
+)
+def test_a_mail_about_a_failure_is_told_of_a_task_and_of_all(given: str, count: int) -> None:
+    assert len(said(in_dag(f"EmptyOperator(task_id='a', {given})"), Grade.CHANGED, "a")) == count
+    defaults = f"schedule=None, default_args=dict({given})"
+    assert len(said(in_dag("EmptyOperator(task_id='a')", defaults), Grade.CHANGED)) == count
+
+
 def test_a_template_knows_the_number_of_the_attempt() -> None:
     made = tasks(in_dag("BashOperator(task_id='a', bash_command='echo {{ ti.try_number }}')"))
     assert made["a"].params["script"].startswith("echo ${system.task.attempt}")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
-
 from importers.report import Grade
 from tests.every import every
 from tests.importers.exports import said
@@ -160,6 +158,7 @@ def test_a_script_has_all_that_changes_what_its_function_reads() -> None:
     ("function", "given", "said_"),
     [
         ("lambda ds, dag=None: print(dag)", "", "it uses dag of Airflow's context"),
+        ("lambda task_state_store=None: print(task_state_store)", "", "it uses task_state_store of Airflow's context"),
         ("lambda ti: print(ti.hostname)", "", "it uses hostname of its task instance"),
         (
             "lambda ti: print(ti.xcom_pull(key='rows'))",
@@ -174,13 +173,18 @@ def test_what_a_function_would_get_only_there_is_to_be_done(function: str, given
     assert any(said_ in each for each in said(found, Grade.TODO)), said(found, Grade.TODO)
 
 
-def test_a_function_knows_its_task_and_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SHOAL_ATTEMPT", "2")
+def test_a_function_knows_its_task_and_attempt() -> None:
     found = in_dag(
         "PythonOperator(task_id='a', python_callable=lambda ti: print(ti.dag_id, ti.task_id, ti.try_number))"
     )
     assert not said(found, Grade.TODO)
-    assert printed(tasks(found)["a"].params["script"]) == ["d ${system.task.definition.name} 2"]
+    script = tasks(found)["a"].params["script"].replace("${system.task.attempt}", "2")
+    assert printed(script) == ["d ${system.task.definition.name} 2"]
+
+
+def test_an_argument_without_a_name_is_given_by_its_place() -> None:
+    found = in_dag("add(1, c=3)", before="@task\ndef add(a, /, b=2, *, c):\n    print(a, b, c)")
+    assert printed(tasks(found)["add"].params["script"]) == ["1 2 3"]
 
 
 def test_a_result_without_a_task_is_that_of_the_only_one_that_pushes_it() -> None:
@@ -193,6 +197,25 @@ def test_a_result_without_a_task_is_that_of_the_only_one_that_pushes_it() -> Non
     assert not said(found, Grade.TODO)
     script = tasks(found)["b"].params["script"]
     assert printed(script.replace("${a.rows_json}", "3")) == ["3"]
+
+
+@every(
+    "givers",
+    [
+        "[giver('a'), giver('b')]",
+        "PythonOperator.partial(task_id='a', python_callable=gives).expand(op_args=[[1], [2]])",
+    ],
+)
+def test_a_result_that_several_tasks_may_give_is_not_guessed(givers: str) -> None:
+    found = in_dag(
+        f"""
+        def giver(id_):
+            return PythonOperator(task_id=id_, python_callable=gives)
+        {givers} >> PythonOperator(task_id="c", python_callable=lambda ti: print(ti.xcom_pull(key="rows")))
+        """,
+        before="def gives(ti, number=3):\n    ti.xcom_push(key='rows', value=number)",
+    )
+    assert any("which result ti.xcom_pull(key='rows') asks for" in each for each in said(found, Grade.TODO, "c"))
 
 
 def test_what_is_in_other_files_is_imported_by_the_script_or_to_be_done() -> None:
