@@ -256,7 +256,7 @@ TEMPLATES: Mapping[str, str] = {
         "此后在它的 {number} 个旧版本中，工作流和数据源的名称指“{project}”中的对象"
     ),
     'project "{project}" has had a workflow of that name since a moment ago; rename one of the two first': (
-        "项目“{project}”刚刚已有同名工作流：有人抢先一步"
+        "项目“{project}”刚刚已有同名工作流；请先重命名其中一个"
     ),
     'it keeps its files as saved; before you change it, put {files} into "{project}"': (
         "它保留已保存的文件；修改前请将 {files} 放入“{project}”"
