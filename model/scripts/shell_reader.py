@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import takewhile
 
 from model.parameters.foreign_values import Need
 from model.scripts import shell_text
@@ -23,7 +24,6 @@ from model.scripts.shell_commands import (
 )
 from model.scripts.shell_needs import ScriptNeeds
 from model.scripts.shell_script import (
-    BEFORE,
     EVALUATING_TESTS,
     FIRST,
     REFERENCE,
@@ -32,7 +32,9 @@ from model.scripts.shell_script import (
     Script,
     Word,
     begins_arithmetic,
+    is_assignment,
     mark_compared,
+    without_reserved,
 )
 
 _WORD_END = " \t\n;&|<>()"
@@ -136,28 +138,21 @@ class _Reader(ScriptNeeds):
         return [] if last == "]]" else words
 
     def _command(self, words: list[Word]) -> None:
-        if words and words[0].text == "function":
-            words = words[2:]
-        at = 0
-        while at < len(words) and words[at].text in BEFORE:
-            at += 2 if words[at].text == "time" and words[at + 1 : at + 2] and words[at + 1].text == "-p" else 1
-        words = words[at:]
+        words = without_reserved(words[2:] if words and words[0].text == "function" else words)
         if words and words[0].text in ("for", "select"):
             for place in (place for word in words[2:] for place in word.places if place.form is Form.WORD):
                 place.form = Form.SPLIT
             if words[1:] and (words[1].literal is None or re.fullmatch(DECIDES, words[1].text)):
                 self.need(Need.NUMBER, "a variable there decides what is run, or has a name that is known only then")
             return
-        at = 0
-        while at < len(words) and (assigned := shell_text.ASSIGNMENT.match(words[at].text)):
-            self._assigned(assigned[1], words[at])
-            at += 1
-        words = words[at:]
+        assigned = list(takewhile(is_assignment, words))
+        words = words[len(assigned) :]
+        if words and words[0].text in DECLARES:
+            assigned += filter(is_assignment, words[1:])
+        for word in assigned:
+            self._assigned(word)
         if not words or words[0].text == "case":
             return
-        for word in words[1:] if words[0].text in DECLARES else ():
-            if assigned := shell_text.ASSIGNMENT.match(word.text):
-                self._assigned(assigned[1], word)
         texts = [word.text for word in words]
         self._ran.update(texts[: 2 if runs_a_file(texts[0]) else 1])
         self._made.update(files_written(texts))
@@ -167,7 +162,8 @@ class _Reader(ScriptNeeds):
                 return  # no value is inserted there
         self.need(*need_of_arguments(texts))
 
-    def _assigned(self, name: str, word: Word) -> None:
+    def _assigned(self, word: Word) -> None:
+        name = word.text.partition("=")[0].removesuffix("+")
         if word.literal is not None:
             self._fixed[name] += 1
         elif re.fullmatch(DECIDES, name):
@@ -229,13 +225,9 @@ class _Reader(ScriptNeeds):
         self._at = end
 
     def _word(self, before: Sequence[Word] = ()) -> Word:
-        first = before[0].text if before else ""
-        word = Word(self._at, is_whole=first in ("case", "[["))
+        word = Word(self._at)
         if before:
-            last = before[-1]
-            word.opens = last.opens and last.text in BEFORE
-            word.leads = last.leads and (last.text in BEFORE or shell_text.ASSIGNMENT.match(last.text) is not None)
-        word.assigns = word.leads or first in DECLARES
+            word.follow(before[0], before[-1])
         while self._at < self._stop:
             if self._ahead("<(", ">("):
                 self._at += 1

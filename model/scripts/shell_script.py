@@ -15,6 +15,8 @@ from model.errors import Refused
 from model.parameters.foreign_values import Need, begins_option, check_declared, check_foreign, refused
 from model.parameters.local import WHOLE_NUMBER
 from model.parameters.parameters import PARAMETER_PREFIX, parameter_variable
+from model.scripts.shell_commands import DECLARES
+from model.scripts.shell_text import ASSIGNMENT
 
 FIRST = 0xF0000
 """The character of reference 0."""
@@ -59,7 +61,8 @@ class Word:
     """A word without its quotes; NUL for each part that is known only when it runs."""
 
     start: int
-    assigns: bool = False
+    assigns: bool = True
+    """Whether it may be an assignment."""
     is_whole: bool = False
     """Whether bash splits nothing in it."""
     opens: bool = True
@@ -81,10 +84,31 @@ class Word:
         elif not self.text.endswith("\0"):
             self.text += "\0"
 
+    def follow(self, first: Word, last: Word) -> None:
+        """Learn from the first word of its command and from the one before it."""
+        self.is_whole = first.text in ("case", "[[")
+        self.opens = last.opens and last.text in BEFORE
+        self.leads = last.leads and (last.text in BEFORE or is_assignment(last))
+        self.assigns = self.leads or first.text in DECLARES
+
     @property
     def literal(self) -> str | None:
         """Its text, if known."""
         return None if "\0" in self.text else self.text
+
+
+def is_assignment(word: Word) -> bool:
+    """Whether it sets a variable, where that may stand."""
+    return ASSIGNMENT.match(word.text) is not None
+
+
+def without_reserved(words: list[Word]) -> list[Word]:
+    """The words of a command without the reserved words before it."""
+    at = 0
+    while at < len(words) and words[at].text in BEFORE:
+        is_posix = [word.text for word in words[at : at + 2]] == ["time", "-p"]
+        at += 2 if is_posix else 1
+    return words[at:]
 
 
 def begins_arithmetic(words: Sequence[Word]) -> bool:
