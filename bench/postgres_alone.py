@@ -8,6 +8,7 @@ import re
 import statistics
 import subprocess
 import time
+from collections.abc import Iterator
 from typing import Any, cast
 from uuid import UUID
 
@@ -142,6 +143,9 @@ class _Recorder:
 
     def all(self) -> list[Any]:
         return []
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
 
     def first(self) -> bool:
         return True

@@ -121,10 +121,10 @@ class Horizon(NamedTuple):
 
 
 class Settling(Generic[Given]):
-    """Tells when a value that was assigned is certain: every transaction that could still use it has ended.
+    """Tells when everything assigned before a moment is certain: every transaction that got some of it has ended.
 
-    A transaction is assigned an id shortly before it counts as one that writes. So the horizon is read `GRACE_S` after
-    that moment. The value is certain once a search sees the end of every transaction below that horizon.
+    A transaction gets an id shortly before it counts as one that writes. So the horizon is read `GRACE_S` after that
+    moment. The assigned ids are certain once a search sees the end of every transaction below that horizon.
     """
 
     def __init__(self) -> None:
