@@ -181,8 +181,8 @@ class Context:
         asked = {each for name in _INSTANCES for each in _attributes_of(node, name)} - {"xcom_push", "xcom_pull"}
         self.problems += [f"it uses {name} of its task instance" for name in sorted(asked.difference(_OF_INSTANCE))]
         for name in sorted(asked.intersection(_OF_INSTANCE)):
-            found = self.expression(name, f"{{{{ ti.{name} }}}}")
-            self._own[name] = f"int({found})" if name == "try_number" else found
+            text = self.expression(name, f"{{{{ ti.{name} }}}}")
+            self._own[name] = f"int({text})" if name == "try_number" else text
         for each in ast.walk(node):
             if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr == "xcom_pull":
                 given = {one.arg: one.value for one in each.keywords}

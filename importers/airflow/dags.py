@@ -102,6 +102,8 @@ def _params(flow: Flow) -> None:
             )
             flow.about.changed("params", sentence)
         flow.params[called] = declaration_of(value)
+        if isinstance(value, Parameter) and _is_none(value) and value.schema.keys() & {"enum", "minimum", "maximum"}:
+            flow.about.changed("params", f'the values of "{name}" are not checked, since it may be None')
 
 
 def declaration_of(value: Any) -> Any:
@@ -115,12 +117,21 @@ def declaration_of(value: Any) -> Any:
         declared["required"] = True
     elif value.default is not None:
         declared["value"] = _written(value.default)
-    elif not (isinstance(kind, list) and "null" in kind):
+    elif _is_none(value):  # no value of another type stands for it
+        said = value.schema.get("description")
+        return {"type": "VARCHAR", "value": "", **({"description": said} if isinstance(said, str) else {})}
+    else:
         declared["required"] = True
     for own, there in (("enum", "enum"), ("min", "minimum"), ("max", "maximum"), ("description", "description")):
         if (limit := value.schema.get(there)) is not None and not isinstance(limit, Unknown):
             declared[own] = limit
     return declared
+
+
+def _is_none(given: Parameter) -> bool:
+    """Whether it is None unless a start gives it."""
+    kind = given.schema.get("type")
+    return given.default is None and isinstance(kind, list) and "null" in kind
 
 
 def declared_of(value: Any) -> Any:

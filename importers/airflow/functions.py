@@ -13,7 +13,6 @@ from importers.airflow.dates import NoText
 from importers.airflow.reader import Reader
 from importers.airflow.shims import shims_of
 from importers.airflow.sources import foreign_modules, is_of_airflow, needed, source
-from importers.airflow.templates import parameter_name
 from importers.airflow.values import Defined, Dotted, Function, Group, Operator, Output, Unknown
 
 GIVES = '''\
@@ -187,14 +186,14 @@ def pushed(operator: Operator) -> set[str]:
 
 
 def as_python(
-    value: Any, filled: Callable[[str], str], output: Callable[[Output], str], params: Mapping[str, bool]
+    value: Any, filled: Callable[[str], str], output: Callable[[Output], str], params: Mapping[str, str]
 ) -> str:
     """A value as an expression of Python.
 
     Args:
         filled: what a template becomes. Raises `NoText`.
         output: the reference to a result.
-        params: the names of the parameters, and whether each is a text.
+        params: the names of the parameters, and the expression for each.
     Raises:
         NoText: it is not known.
     """
@@ -210,9 +209,7 @@ def as_python(
         case Group() if value.value is not None:
             return written(value.value)
         case str() if _ALL_PARAMS.fullmatch(value):
-            texts = {True: "'${{{}}}'", False: "${{{}}}"}
-            made = (f"{name!r}: {texts[is_text].format(parameter_name(name))}" for name, is_text in params.items())
-            return "{" + ", ".join(made) + "}"
+            return "{" + ", ".join(f"{name!r}: {text}" for name, text in params.items()) + "}"
         case str():
             return repr(filled(value))
         case None | bool() | int() | float():

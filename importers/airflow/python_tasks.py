@@ -249,14 +249,22 @@ def _imported(args: Args, function: Dotted, ends: Any) -> None:
     args.irrelevant("do_xcom_push", "show_return_value_in_logs")
 
 
-def _params(args: Args) -> dict[str, bool]:
-    """The parameters of the DAG and of the task, and whether each is a text."""
+def _params(args: Args) -> dict[str, str]:
+    """The parameters of the DAG and of the task, and the expression for each."""
     own, shared = args.given.get("params"), args.flow.dag.given.get("params")
     given = {**(shared if isinstance(shared, dict) else {}), **(own if isinstance(own, dict) else {})}
-    values = {name: each.default if isinstance(each, Parameter) else each for name, each in given.items()}
-    called = {parameter_name(str(name)) for name in values}
-    others = dict.fromkeys(name for name in args.flow.params if name not in called)
-    return {str(name): isinstance(values.get(name), str) for name in {**others, **values}}
+    called = {parameter_name(str(name)) for name in given}
+    others = {name: 0 for name in args.flow.params if name not in called}
+    return {str(name): _param(str(name), each) for name, each in {**others, **given}.items()}
+
+
+def _param(name: str, given: Any) -> str:
+    text = f"${{{parameter_name(name)}}}"
+    default, kinds = (given.default, given.schema.get("type")) if isinstance(given, Parameter) else (given, "null")
+    if default is None and kinds is not None and "null" in kinds:
+        is_text = isinstance(kinds, str) or "string" in kinds
+        return f"'{text}' or None" if is_text else f"json.loads('{text}' or 'null')"
+    return f"'{text}'" if isinstance(default, str) else text
 
 
 def _mapped_by_name(args: Args) -> dict[str, Any]:

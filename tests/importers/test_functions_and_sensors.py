@@ -182,6 +182,26 @@ def test_a_function_knows_its_task_and_attempt() -> None:
     assert printed(script) == ["d ${system.task.definition.name} 2"]
 
 
+@every(
+    ("param", "start", "shown", "told"),
+    [
+        ("None", "", "None", 0),
+        ("None", "a", "'a'", 0),
+        ("Param(None, type=['null', 'string'], enum=['a', None])", "", "None", 1),
+        ("Param(None, type=['null', 'integer'], minimum=1)", "", "None", 1),
+        ("Param(None, type=['null', 'integer'])", "7", "7", 0),
+        ("Param(None, type=['null', 'array'])", '["a"]', "['a']", 0),
+    ],
+)
+def test_a_parameter_that_is_none_is_none_in_a_function(param: str, start: str, shown: str, told: int) -> None:
+    found = in_dag(
+        "PythonOperator(task_id='a', python_callable=lambda params: print(repr(params['p'])))",
+        f"schedule=None, params={{'p': {param}}}",
+    )
+    assert printed(tasks(found)["a"].params["script"].replace("${p}", start)) == [shown]
+    assert said(found, Grade.CHANGED) == ['the values of "p" are not checked, since it may be None'] * told
+
+
 def test_an_argument_without_a_name_is_given_by_its_place() -> None:
     found = in_dag("add(1, c=3)", before="@task\ndef add(a, /, b=2, *, c):\n    print(a, b, c)")
     assert printed(tasks(found)["add"].params["script"]) == ["1 2 3"]
