@@ -8,7 +8,6 @@ from datetime import timedelta
 
 from dao.accounts.rows import SessionRow
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql
 from dao.postgres.statements import statement
 from model.accounts.rights import Role
 from model.ids import AccountId, LoginSessionId
@@ -34,29 +33,6 @@ class FoundSession:
     roles: Mapping[str, Role]
 
 
-# index: login_session_secret. Who finds the row locked leaves last_seen_at to the other request. What was seen in the
-# future was seen before the clock was set back.
-_FIND = Sql("""
-    WITH found AS (
-        SELECT s.id, s.csrf_hash, s.account_id, a.name, a.is_admin, s.last_seen_at
-        FROM login_session s JOIN account a ON a.id = s.account_id
-        WHERE s.secret_hash = :secret_hash AND s.expires_at > clock_timestamp()
-          AND s.last_seen_at > clock_timestamp() - :idle AND a.disabled_at IS NULL
-    ), due AS (
-        SELECT s.id FROM login_session s
-        WHERE s.id = (SELECT id FROM found
-                      WHERE last_seen_at NOT BETWEEN clock_timestamp() - :every AND clock_timestamp())
-        FOR NO KEY UPDATE SKIP LOCKED
-    ), seen AS (
-        UPDATE login_session SET last_seen_at = clock_timestamp() WHERE id IN (SELECT id FROM due)
-    )
-    SELECT id, csrf_hash, account_id, name, is_admin,
-           (SELECT jsonb_object_agg(m.project, m.role) FROM project_member m WHERE m.account_id = found.account_id)
-           AS roles
-    FROM found
-""")
-
-
 @statement("""
     INSERT INTO login_session (secret_hash, csrf_hash, account_id, expires_at, address, user_agent)
     VALUES (:secret_hash, :csrf_hash, :account, clock_timestamp() + :LIVES_MAX, :address, :user_agent) RETURNING id
@@ -71,14 +47,29 @@ async def insert(
 ) -> LoginSessionId: ...
 
 
+# index: login_session_secret. Who finds the row locked leaves last_seen_at to the other request. What was seen in the
+# future was seen before the clock was set back.
+@statement("""
+    WITH found AS (
+        SELECT s.id, s.csrf_hash, s.account_id, a.name, a.is_admin, s.last_seen_at
+        FROM login_session s JOIN account a ON a.id = s.account_id
+        WHERE s.secret_hash = :secret_hash AND s.expires_at > clock_timestamp()
+          AND s.last_seen_at > clock_timestamp() - :IDLE_MAX AND a.disabled_at IS NULL
+    ), due AS (
+        SELECT s.id FROM login_session s
+        WHERE s.id = (SELECT id FROM found
+                      WHERE last_seen_at NOT BETWEEN clock_timestamp() - :SEEN_EVERY AND clock_timestamp())
+        FOR NO KEY UPDATE SKIP LOCKED
+    ), seen AS (
+        UPDATE login_session SET last_seen_at = clock_timestamp() WHERE id IN (SELECT id FROM due)
+    )
+    SELECT id, csrf_hash, account_id, name, is_admin,
+           (SELECT jsonb_object_agg(m.project, m.role) FROM project_member m WHERE m.account_id = found.account_id)
+           AS roles
+    FROM found
+""")
 async def find(connection: AsyncConnection, secret_hash: bytes) -> FoundSession | None:
     """The session with this secret, which is now used; None: unknown, expired, or of a disabled account."""
-    values = {"secret_hash": secret_hash, "idle": IDLE_MAX, "every": SEEN_EVERY}
-    row = (await connection.execute(_FIND, values)).first()
-    if row is None:
-        return None
-    roles = {project: Role(role) for project, role in (row.roles or {}).items()}
-    return FoundSession(row.id, row.csrf_hash, row.account_id, row.name, row.is_admin, roles)
 
 
 @statement("""

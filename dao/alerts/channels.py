@@ -26,29 +26,6 @@ class ChannelContent:
     enabled: bool = True
 
 
-# There are few: all are read by their names, and so is one.
-_READ = Sql("""
-    SELECT c.id, c.name, c.kind, c.shown_url, c.key_id, c.description, c.enabled, c.version, c.updated_at, c.updated_by,
-           c.subject_template, c.text_template,
-           ARRAY(SELECT g.name FROM alert_group_channel m JOIN alert_group g ON g.id = m.group_id
-                 WHERE m.channel_id = c.id ORDER BY g.name),
-           (SELECT count(*) FROM (SELECT FROM alert_delivery d
-                                  WHERE d.channel_id = c.id AND d.state = 'WAIT' LIMIT 10000) AS n),
-           h.waits_since, h.last_error, h.next_try_at,
-           (SELECT max(l.sent_at) FROM (SELECT d.sent_at FROM alert_delivery d
-                                        WHERE d.channel_id = c.id AND d.sent_at IS NOT NULL
-                                        ORDER BY d.sent_at DESC LIMIT 1) AS l)
-    FROM alert_channel c
-    LEFT JOIN LATERAL (
-        SELECT d.waits_since, d.last_error, CASE WHEN d.tries > 0 THEN d.next_try_at END AS next_try_at
-        FROM alert_delivery d
-        WHERE d.channel_id = c.id AND d.state = 'WAIT' AND NOT d.is_test
-        ORDER BY d.alert_id LIMIT 1
-    ) AS h ON true
-    WHERE CAST(:name AS text) IS NULL OR c.name = :name
-    ORDER BY c.name
-""")
-_NAMES = Sql("SELECT name FROM alert_channel ORDER BY name")
 _LOCK = Sql("SELECT FROM alert_channel WHERE name = :name FOR UPDATE")
 _PUT = Sql("""
     INSERT INTO alert_channel AS c (name, kind, url, key_id, shown_url, description, subject_template, text_template,
@@ -77,16 +54,37 @@ _UNDER_OTHERS = Sql(
 _RESEAL = Sql("UPDATE alert_channel SET url = :data, key_id = :key_id WHERE name = :name")
 
 
-async def all_channels(connection: AsyncConnection) -> list[Channel]:
-    return [Channel(*row) for row in await connection.execute(_READ, {"name": None})]
+# There are few: all are read by their names, and so is one.
+@statement("""
+    SELECT c.id, c.name, c.kind, c.shown_url, c.key_id, c.description, c.enabled, c.version, c.updated_at, c.updated_by,
+           c.subject_template, c.text_template,
+           ARRAY(SELECT g.name FROM alert_group_channel m JOIN alert_group g ON g.id = m.group_id
+                 WHERE m.channel_id = c.id ORDER BY g.name),
+           (SELECT count(*) FROM (SELECT FROM alert_delivery d
+                                  WHERE d.channel_id = c.id AND d.state = 'WAIT' LIMIT 10000) AS n),
+           h.waits_since, h.last_error, h.next_try_at,
+           (SELECT max(l.sent_at) FROM (SELECT d.sent_at FROM alert_delivery d
+                                        WHERE d.channel_id = c.id AND d.sent_at IS NOT NULL
+                                        ORDER BY d.sent_at DESC LIMIT 1) AS l)
+    FROM alert_channel c
+    LEFT JOIN LATERAL (
+        SELECT d.waits_since, d.last_error, CASE WHEN d.tries > 0 THEN d.next_try_at END AS next_try_at
+        FROM alert_delivery d
+        WHERE d.channel_id = c.id AND d.state = 'WAIT' AND NOT d.is_test
+        ORDER BY d.alert_id LIMIT 1
+    ) AS h ON true
+    WHERE CAST(:name AS text) IS NULL OR c.name = :name
+    ORDER BY c.name
+""")
+async def all_channels(connection: AsyncConnection, name: str | None = None) -> list[Channel]:
+    """All of them by name, or the one of this name."""
 
 
 async def channel_named(connection: AsyncConnection, name: str) -> Channel:
     """One of them. Raises `NotFound`."""
-    row = (await connection.execute(_READ, {"name": name})).first()
-    if row is None:
-        raise await not_found(connection, name)
-    return Channel(*row)
+    for found in await all_channels(connection, name):
+        return found
+    raise await not_found(connection, name)
 
 
 async def hold(connection: AsyncConnection, name: str) -> Channel | None:
@@ -143,5 +141,9 @@ async def not_found(connection: AsyncConnection, name: str) -> NotFound:
     """That there is no such channel, with the name that is near."""
     if "://" in name:  # it may contain a password
         return NotFound("there is no channel with a URL as its name; `shoal alert channels` lists those there are")
-    known = [each for (each,) in await connection.execute(_NAMES)]
+    known = await _names(connection)
     return NotFound(f'there is no channel "{name[:200]}"; {cure_of(name, known, "there is none yet")}')
+
+
+@statement("SELECT name FROM alert_channel ORDER BY name")
+async def _names(connection: AsyncConnection) -> list[str]: ...

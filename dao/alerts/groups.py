@@ -13,14 +13,7 @@ from dao.postgres.statements import notifying, statement
 from model.errors import NotFound
 from model.near import cure_of
 
-_READ = Sql("""
-    SELECT g.id, g.name, g.description, g.version, g.updated_at, g.updated_by,
-           ARRAY(SELECT c.name FROM alert_group_channel m JOIN alert_channel c ON c.id = m.channel_id
-                 WHERE m.group_id = g.id ORDER BY c.name)
-    FROM alert_group g WHERE CAST(:name AS text) IS NULL OR g.name = :name ORDER BY g.name
-""")
 _LOCK = Sql("SELECT FROM alert_group WHERE name = :name FOR UPDATE")
-_NAMES = Sql("SELECT name FROM alert_group ORDER BY name")
 _PUT = Sql("""
     INSERT INTO alert_group AS g (name, description, updated_by) VALUES (:name, :description, :by)
     ON CONFLICT (name) DO UPDATE
@@ -39,16 +32,21 @@ _JOIN = Sql("""
 """)
 
 
-async def all_groups(connection: AsyncConnection) -> list[Group]:
-    return [Group(*row) for row in await connection.execute(_READ, {"name": None})]
+@statement("""
+    SELECT g.id, g.name, g.description, g.version, g.updated_at, g.updated_by,
+           ARRAY(SELECT c.name FROM alert_group_channel m JOIN alert_channel c ON c.id = m.channel_id
+                 WHERE m.group_id = g.id ORDER BY c.name)
+    FROM alert_group g WHERE CAST(:name AS text) IS NULL OR g.name = :name ORDER BY g.name
+""")
+async def all_groups(connection: AsyncConnection, name: str | None = None) -> list[Group]:
+    """All of them by name, or the one of this name."""
 
 
 async def group_named(connection: AsyncConnection, name: str) -> Group:
     """One of them. Raises `NotFound`."""
-    row = (await connection.execute(_READ, {"name": name})).first()
-    if row is None:
-        raise await not_found(connection, name)
-    return Group(*row)
+    for found in await all_groups(connection, name):
+        return found
+    raise await not_found(connection, name)
 
 
 async def hold(connection: AsyncConnection, name: str) -> Group | None:
@@ -77,5 +75,9 @@ async def delete(connection: AsyncConnection, group: Group) -> None:
 
 async def not_found(connection: AsyncConnection, name: str) -> NotFound:
     """That there is no such group, with the name that is near."""
-    known = [each for (each,) in await connection.execute(_NAMES)]
+    known = await _names(connection)
     return NotFound(f'there is no alert group "{name[:200]}"; {cure_of(name, known, "there is none yet")}')
+
+
+@statement("SELECT name FROM alert_group ORDER BY name")
+async def _names(connection: AsyncConnection) -> list[str]: ...

@@ -33,7 +33,9 @@ class RecordedRegistry:
     place: str
 
 
-@statement("SELECT registry_mark, registry_place FROM cluster")
+@statement("""
+    SELECT registry_mark, registry_place FROM cluster WHERE registry_mark IS NOT NULL AND registry_place IS NOT NULL
+""")
 async def registry(connection: AsyncConnection) -> RecordedRegistry | None:
     """The cluster's registry; None before the first node."""
 

@@ -41,11 +41,6 @@ class Copying:
 
 _ENTER = Sql("INSERT INTO log_store (place) VALUES (:place) ON CONFLICT (place) DO NOTHING")
 _ROW = Sql("SELECT mark::text, marked_at IS NOT NULL FROM log_store WHERE place = :place")
-_COPYING = Sql("""
-    SELECT c.node_id, n.name, c.waiting, c.failing_since, c.reason FROM log_copying c JOIN node n ON n.id = c.node_id
-    WHERE (n.state IN ('ALIVE', 'LEAVING') OR NOT :living) AND (:worker = 0 OR c.node_id = :worker)
-    ORDER BY c.failing_since NULLS LAST, c.node_id
-""")
 
 
 async def enter(connection: FencedTransaction, place: str) -> StoreRow:
@@ -115,7 +110,10 @@ async def places(connection: AsyncConnection) -> list[str]:
     """The stores into which workers have copied logs, the newest first."""
 
 
+@statement("""
+    SELECT c.node_id, n.name, c.waiting, c.failing_since, c.reason FROM log_copying c JOIN node n ON n.id = c.node_id
+    WHERE CASE WHEN CAST(:worker AS bigint) IS NULL THEN n.state IN ('ALIVE', 'LEAVING') ELSE c.node_id = :worker END
+    ORDER BY c.failing_since NULLS LAST, c.node_id
+""")
 async def copying(connection: AsyncConnection, worker: Epoch | None = None) -> list[Copying]:
     """How far the living workers are, those first that cannot copy; or one worker, whether it lives or not."""
-    values = {"living": worker is None, "worker": worker or 0}
-    return [Copying(Epoch(row[0]), *row[1:]) for row in await connection.execute(_COPYING, values)]

@@ -36,22 +36,6 @@ class Corrections:
     start_tasks: str | None = None
 
 
-# A command that names workflows of two projects is seen by who sees both.
-_LIST = Sql("""
-    SELECT e.command_id, coalesce(e.type, ''), e.workflow_code, e.workflow_version, e.workflow_instance_id,
-           coalesce(e.params, ''), e.priority, e.failure_strategy, e.worker_group, e.created_at::text, e.created_by,
-           e.reason, e.master_id, e.refused_at, e.start_tasks, d.project, r.project
-    FROM error_command e
-    LEFT JOIN workflow_definition d ON d.code = e.workflow_code
-    LEFT JOIN workflow_instance i ON i.id = e.workflow_instance_id
-    LEFT JOIN workflow_definition r ON r.code = i.workflow_code
-    WHERE e.command_id < :before AND (CAST(:ids AS bigint[]) IS NULL OR e.command_id = ANY(CAST(:ids AS bigint[])))
-      AND (CAST(:visible AS text[]) IS NULL
-           OR coalesce(d.project, r.project) IS NOT NULL
-              AND coalesce(d.project, r.project) = ANY(CAST(:visible AS text[]))
-              AND coalesce(r.project, d.project) = ANY(CAST(:visible AS text[])))
-    ORDER BY e.command_id DESC LIMIT CAST(:limit AS bigint)
-""")
 # With all its values but those that are given instead, and as a new command: a new id, so a new slot, and a new
 # creation time, so that nobody steals it as one that has waited too long.
 _RETRY = Sql("""
@@ -88,28 +72,41 @@ _TO_SET_ASIDE = Sql("""
 
 SET_ASIDE_AT_ONCE = 1_000
 """A queue may be larger than the memory of who sets it aside."""
-_ID_MAX = 2**63 - 1
 
 
+# A command that names workflows of two projects is seen by who sees both.
+@statement("""
+    SELECT e.command_id, coalesce(e.type, ''), e.workflow_code, e.workflow_version, e.workflow_instance_id,
+           coalesce(e.params, ''), e.priority, e.failure_strategy, e.worker_group, e.created_at::text, e.created_by,
+           e.reason, e.master_id, e.refused_at, e.start_tasks, d.project, r.project
+    FROM error_command e
+    LEFT JOIN workflow_definition d ON d.code = e.workflow_code
+    LEFT JOIN workflow_instance i ON i.id = e.workflow_instance_id
+    LEFT JOIN workflow_definition r ON r.code = i.workflow_code
+    WHERE e.command_id < coalesce(CAST(:before AS bigint), 9223372036854775807)
+      AND (CAST(:ids AS bigint[]) IS NULL OR e.command_id = ANY(CAST(:ids AS bigint[])))
+      AND (CAST(:visible AS text[]) IS NULL
+           OR coalesce(d.project, r.project) IS NOT NULL
+              AND coalesce(d.project, r.project) = ANY(CAST(:visible AS text[]))
+              AND coalesce(r.project, d.project) = ANY(CAST(:visible AS text[])))
+    ORDER BY e.command_id DESC LIMIT CAST(:limit AS bigint)
+""")
 async def error_commands(
     connection: AsyncConnection,
-    limit: int,
+    limit: int | None,
     before: int | None = None,
     visible: Collection[str] | None = None,
+    ids: Collection[int] | None = None,
 ) -> list[ErrorCommand]:
-    """Up to `limit` refused commands, newest first; `before` is the last id of the previous page.
+    """Up to `limit` refused commands (None = all), newest first; `before` is the last id of the previous page.
 
-    `visible`: only those of workflows of these projects; None = all.
+    `visible`: only those of workflows of these projects, `ids`: only these; None = all.
     """
-    seen = None if visible is None else list(visible)
-    values = {"limit": limit, "before": before or _ID_MAX, "visible": seen, "ids": None}
-    return [ErrorCommand(*row) for row in await connection.execute(_LIST, values)]
 
 
 async def some_error_commands(connection: AsyncConnection, ids: Collection[int]) -> list[ErrorCommand]:
     """The refused commands with these ids, oldest first. Raises `NotFound` if one of them does not exist."""
-    values = {"limit": None, "before": _ID_MAX, "visible": None, "ids": list(ids)}
-    found = [ErrorCommand(*row) for row in reversed((await connection.execute(_LIST, values)).all())]
+    found = (await error_commands(connection, None, ids=ids))[::-1]
     if missing := sorted(set(ids) - {each.id for each in found}):
         raise _not_found(missing[0])
     return found

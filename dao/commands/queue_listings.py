@@ -48,17 +48,6 @@ class GroupQueue:
     running: int
 
 
-_WAITING = Sql("""
-    SELECT c.id, c.type, c.workflow_code, d.name, d.project, c.workflow_instance_id, c.priority,
-           CASE WHEN isfinite(c.created_at)
-                THEN extract(epoch FROM clock_timestamp() - c.created_at)::float8 END,
-           c.created_by
-    FROM (SELECT * FROM command ORDER BY priority_rank, id LIMIT :read) AS c            -- index: command_claim
-    LEFT JOIN workflow_instance i ON i.id = c.workflow_instance_id
-    LEFT JOIN workflow_definition d ON d.code = coalesce(c.workflow_code, i.workflow_code)
-    WHERE (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
-    ORDER BY c.priority_rank, c.id LIMIT :limit
-""")
 _BY_ID = Sql("""
     SELECT c.id, c.type, c.workflow_code, d.name, d.project, c.workflow_instance_id, c.priority,
            CASE WHEN isfinite(c.created_at)
@@ -73,6 +62,19 @@ _BY_ID = Sql("""
 _UP_TO = Sql("SELECT id FROM command WHERE id > :after ORDER BY id OFFSET CAST(:read AS bigint) - 1 LIMIT 1")
 
 
+@statement("""
+    SELECT c.id, c.type, c.workflow_code, d.name, d.project, c.workflow_instance_id, c.priority,
+           CASE WHEN isfinite(c.created_at)
+                THEN extract(epoch FROM clock_timestamp() - c.created_at)::float8 END,
+           c.created_by
+    FROM (SELECT * FROM command ORDER BY priority_rank, id                              -- index: command_claim
+          LIMIT CASE WHEN CAST(:visible AS text[]) IS NULL THEN CAST(:limit AS bigint)
+                     ELSE greatest(:limit, CAST(:READ_MAX AS bigint)) END) AS c
+    LEFT JOIN workflow_instance i ON i.id = c.workflow_instance_id
+    LEFT JOIN workflow_definition d ON d.code = coalesce(c.workflow_code, i.workflow_code)
+    WHERE (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
+    ORDER BY c.priority_rank, c.id LIMIT :limit
+""")
 async def waiting_commands(
     connection: AsyncConnection, limit: int, *, visible: Collection[str] | None = None
 ) -> list[WaitingCommand]:
@@ -80,12 +82,6 @@ async def waiting_commands(
 
     If not all may be seen, these are among the first `READ_MAX`.
     """
-    values = {
-        "limit": limit,
-        "visible": None if visible is None else list(visible),
-        "read": limit if visible is None else max(limit, READ_MAX),
-    }
-    return [WaitingCommand(*row) for row in await connection.execute(_WAITING, values)]
 
 
 async def commands_by_id(

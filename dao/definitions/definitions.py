@@ -14,7 +14,7 @@ from dao.postgres.notify import changed
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.rows import Row
 from dao.postgres.sql import Sql
-from dao.postgres.statements import statement
+from dao.postgres.statements import made_by, statement
 from model.accounts.project_limits import NO_LIMITS, ProjectLimits, limits_of
 from model.changes import Changes
 from model.choices import ReleaseState
@@ -70,12 +70,6 @@ class Wanted:
 
 
 ALL = Wanted()
-_HEADS = Sql("""
-    SELECT d.code, d.project, d.name, d.version, d.release_state, coalesce(p.params, '{}') AS project_params,
-           p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups
-    FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
-    WHERE d.code = ANY(CAST(:codes AS bigint[]))
-""")
 # The same, with what the intervals of their runs are computed by: of the schedules that fired, and for other starts of
 # the first schedule that is ONLINE, else the first.
 _TO_START = Sql("""
@@ -92,27 +86,6 @@ _TO_START = Sql("""
     FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
     LEFT JOIN fired ON fired.workflow_code = d.code
     WHERE d.code = ANY(CAST(:codes AS bigint[]))
-""")
-_BY_NAME = Sql("""
-    SELECT d.code, d.project, d.name, d.version, d.release_state, coalesce(p.params, '{}') AS project_params,
-           p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups
-    FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
-    WHERE d.project = :project AND d.name = :name
-""")
-# By the primary key; with a project by workflow_definition_name, of which a project has few rows.
-_PAGE = Sql("""
-    SELECT d.code, d.project, d.name, d.version, d.release_state, coalesce(p.params, '{}') AS project_params,
-           p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups
-    FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
-    WHERE d.code > :after AND NOT d.is_trial
-      AND (CAST(:project AS text) IS NULL OR d.project = :project)
-      AND (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
-      AND (CAST(:state AS text) IS NULL OR d.release_state = :state)
-      AND (CAST(:part AS text) IS NULL OR position(lower(:part) IN lower(d.name)) > 0)
-      AND (CAST(:tags AS jsonb) = '[]'
-           OR (SELECT v.tags @> CAST(:tags AS jsonb) FROM workflow_version v       -- index: workflow_version_pkey
-               WHERE v.workflow_code = d.code AND v.version = d.version))
-    ORDER BY d.code LIMIT :limit
 """)
 # The row lock serializes two saves of one name. Codes that people gave by SQL are passed over.
 _LOCK_HEAD = Sql("""
@@ -137,10 +110,21 @@ _SET_HEAD = Sql("""
 """)
 
 
+def _definition(row: Row) -> Definition:
+    state = ReleaseState(row.release_state)
+    limits = limits_of(row)
+    return Definition(WorkflowCode(row.code), row.project, row.name, row.version, state, row.project_params, limits)
+
+
+@made_by(_definition)
+@statement("""
+    SELECT d.code, d.project, d.name, d.version, d.release_state, coalesce(p.params, '{}') AS project_params,
+           p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups
+    FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
+    WHERE d.code = ANY(CAST(:codes AS bigint[]))
+""")
 async def heads(connection: AsyncConnection, codes: Collection[WorkflowCode]) -> dict[WorkflowCode, Definition]:
     """The definitions with these codes; those that do not exist are missing."""
-    rows = (await connection.execute(_HEADS, {"codes": list(codes)})).all()
-    return {WorkflowCode(row.code): _definition(row) for row in rows}
 
 
 async def to_start(
@@ -195,17 +179,27 @@ async def find(
 
     Raises `NotFound`, which names the `visible` projects that have a workflow of this name; None = all.
     """
-    row = (await connection.execute(_BY_NAME, {"project": project, "name": name})).first()
-    if row is None and name.isascii() and name.isdigit() and len(name) < 19:
-        row = (await connection.execute(_HEADS, {"codes": [int(name)]})).first()
-    if row is None:
+    found = await _named(connection, project, name)
+    if found is None and name.isascii() and name.isdigit() and len(name) < 19:
+        found = (await heads(connection, [WorkflowCode(int(name))])).get(WorkflowCode(int(name)))
+    if found is None:
         others = [each for each in await projects_with(connection, name) if visible is None or each in visible]
         known = f"it is in {', '.join(others)}: name that with --project" if others else ""
         raise NotFound(
             f'there is no workflow "{name}" in project "{project}"; '
             f"{known or '`shoal workflow list` shows what there is'}"
         )
-    return _definition(row)
+    return found
+
+
+@made_by(_definition)
+@statement("""
+    SELECT d.code, d.project, d.name, d.version, d.release_state, coalesce(p.params, '{}') AS project_params,
+           p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups
+    FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
+    WHERE d.project = :project AND d.name = :name
+""")
+async def _named(connection: AsyncConnection, project: str, name: str) -> Definition | None: ...
 
 
 @statement("SELECT project FROM workflow_definition WHERE name = :name ORDER BY project")
@@ -213,14 +207,26 @@ async def projects_with(connection: AsyncConnection, name: str) -> list[str]:
     """The names of the projects that have a workflow of this name, sorted."""
 
 
+# By the primary key; with a project by workflow_definition_name, of which a project has few rows.
+@made_by(_definition)
+@statement("""
+    SELECT d.code, d.project, d.name, d.version, d.release_state, coalesce(p.params, '{}') AS project_params,
+           p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups
+    FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
+    WHERE d.code > coalesce(CAST(:after AS bigint), 0) AND NOT d.is_trial
+      AND (CAST(:wanted.project AS text) IS NULL OR d.project = :wanted.project)
+      AND (CAST(:wanted.visible AS text[]) IS NULL OR d.project = ANY(CAST(:wanted.visible AS text[])))
+      AND (CAST(:wanted.state AS text) IS NULL OR d.release_state = :wanted.state)
+      AND (CAST(:wanted.part AS text) IS NULL OR position(lower(:wanted.part) IN lower(d.name)) > 0)
+      AND (cardinality(CAST(:wanted.tags AS text[])) = 0
+           OR (SELECT v.tags @> to_jsonb(CAST(:wanted.tags AS text[])) FROM workflow_version v
+               WHERE v.workflow_code = d.code AND v.version = d.version))           -- index: workflow_version_pkey
+    ORDER BY d.code LIMIT :limit
+""")
 async def page(
     connection: AsyncConnection, limit: int, wanted: Wanted = ALL, after: int | None = None
 ) -> list[Definition]:
     """Up to `limit` definitions by code, those after the code `after`."""
-    values = {**vars(wanted), "limit": limit, "after": after or 0}
-    values["visible"] = None if wanted.visible is None else list(wanted.visible)
-    values["tags"] = json.dumps(list(wanted.tags))
-    return [_definition(row) for row in await connection.execute(_PAGE, values)]
 
 
 async def spec_of(connection: AsyncConnection, code: WorkflowCode, version: int) -> WorkflowSpec | Refused | None:
@@ -311,12 +317,6 @@ def _check_names(name: str, spec: WorkflowSpec) -> None:
 
 def _codes(spec: WorkflowSpec) -> Mapping[str, int]:
     return {task.name: task.code for task in spec.coded().tasks if task.code is not None}
-
-
-def _definition(row: Row) -> Definition:
-    state = ReleaseState(row.release_state)
-    limits = limits_of(row)
-    return Definition(WorkflowCode(row.code), row.project, row.name, row.version, state, row.project_params, limits)
 
 
 def _as_it_is(found: dict[str, Any]) -> dict[str, Any]:

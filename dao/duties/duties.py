@@ -18,8 +18,8 @@ from dao.cluster.nodes import Me
 from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
-from dao.postgres.statements import statement
-from model.cluster.duties import HELD, OVERDUE, PAUSE_MAX, DutyName, Step, pause_after
+from dao.postgres.statements import made_by, statement
+from model.cluster.duties import HELD, OVERDUE, PAUSE_MAX, DutyName, Step, pause_after  # noqa: F401 - in statements
 from model.ids import Epoch
 
 
@@ -49,67 +49,13 @@ class Next(NamedTuple):
     in_s: float | None
 
 
-# When this master may do the next step; null = there is nothing to do, which is found out here, so that a duty that is
-# done often costs no statement meanwhile. A due_at further away than a period, or a free_at further away than any
-# pause, was written by hand or before the database's clock was set: it does not keep everybody away for ever.
-_NEXT = Sql("""
-    WITH m AS MATERIALIZED (SELECT clock_timestamp() AS now)
-    SELECT count(*), count(*) FILTER (WHERE may_at <= now),
-           extract(epoch FROM min(may_at) FILTER (WHERE may_at > now) - min(now))::float8
-    FROM (SELECT m.now,
-                 CASE WHEN d.name = 'alert_rules' AND d.steps = 0 AND NOT EXISTS (
-                          SELECT FROM alerts_waiting() AS a
-                          WHERE a.ends OR a.rules OR a.refused OR a.late_tasks OR a.lost_nodes) THEN NULL
-                      ELSE greatest(
-                          CASE WHEN d.due_at > m.now + d.every_s * interval '1 s'
-                               THEN m.now - CAST(:overdue AS interval)
-                               ELSE d.due_at END
-                            + CASE WHEN d.name = ANY(CAST(:mine AS text[])) OR d.holder IS NOT DISTINCT FROM :me
-                                   THEN interval '0 s' ELSE CAST(:overdue AS interval) END,
-                          CASE WHEN d.holder = :me OR d.free_at > m.now + CAST(:longest AS interval)
-                                    OR (d.holder IS NOT NULL
-                                        AND (SELECT n.id FROM node n
-                                             WHERE n.id = d.holder AND n.kind = 'MASTER'
-                                               AND n.state IN ('ALIVE', 'LEAVING')) IS NULL)
-                               THEN '-infinity' ELSE d.free_at END) END AS may_at
-          FROM m CROSS JOIN duty d WHERE d.name = ANY(CAST(:known AS text[]))     -- index: duty_pkey
-          OFFSET 0) AS each
-""")
 _ADD = Sql("""
     INSERT INTO duty (name, every_s) SELECT * FROM unnest(CAST(:names AS text[]), CAST(:every_s AS float8[]))
     ON CONFLICT (name) DO NOTHING
 """)
-# What has done fewer steps first, so that a long duty does not keep the others waiting.
-_TAKE = Sql("""
-    WITH m AS MATERIALIZED (SELECT clock_timestamp() AS now), next AS MATERIALIZED (
-        SELECT d.name FROM m CROSS JOIN duty d                                    -- index: duty_pkey
-        WHERE d.name = ANY(CAST(:known AS text[]))
-          AND CASE WHEN d.name = 'alert_rules' AND d.steps = 0 AND NOT EXISTS (
-                       SELECT FROM alerts_waiting() AS a
-                       WHERE a.ends OR a.rules OR a.refused OR a.late_tasks OR a.lost_nodes) THEN NULL
-                   ELSE greatest(
-                       CASE WHEN d.due_at > m.now + d.every_s * interval '1 s'
-                            THEN m.now - CAST(:overdue AS interval)
-                            ELSE d.due_at END
-                         + CASE WHEN d.name = ANY(CAST(:mine AS text[])) OR d.holder IS NOT DISTINCT FROM :me
-                                THEN interval '0 s' ELSE CAST(:overdue AS interval) END,
-                       CASE WHEN d.holder = :me OR d.free_at > m.now + CAST(:longest AS interval)
-                                 OR (d.holder IS NOT NULL
-                                     AND (SELECT n.id FROM node n
-                                          WHERE n.id = d.holder AND n.kind = 'MASTER'
-                                            AND n.state IN ('ALIVE', 'LEAVING')) IS NULL)
-                            THEN '-infinity' ELSE d.free_at END) END <= m.now
-        ORDER BY d.steps, d.due_at, d.name LIMIT 1
-        FOR UPDATE OF d SKIP LOCKED
-    )
-    UPDATE duty d SET holder = :me, free_at = m.now + CAST(:held AS interval), began_at = coalesce(d.began_at, m.now),
-                      due_at = least(d.due_at, m.now)
-    FROM m, next WHERE d.name = next.name
-    RETURNING d.name, d.due_at, d.steps, d.failures, d.progress::text AS progress
-""")
 _GO_ON = Sql("""
     UPDATE duty SET steps = steps + 1, progress = CAST(:progress AS jsonb), failures = 0,
-                    free_at = clock_timestamp() + CAST(:held AS interval)
+                    free_at = clock_timestamp() + CAST(:HELD AS interval)
     WHERE name = :name AND holder = :me AND due_at = :due_at
     RETURNING 0::float8
 """)
@@ -141,10 +87,32 @@ _FAILED = Sql("""
 """)
 
 
-def _values(me: Epoch, mine: Collection[str], known: Collection[str]) -> dict[str, Any]:
-    return {"me": me, "mine": list(mine), "known": list(known), "overdue": OVERDUE, "longest": PAUSE_MAX}
-
-
+# When this master may do the next step; null = there is nothing to do, which is found out here, so that a duty that is
+# done often costs no statement meanwhile. A due_at further away than a period, or a free_at further away than any
+# pause, was written by hand or before the database's clock was set: it does not keep everybody away for ever.
+@statement("""
+    WITH m AS MATERIALIZED (SELECT clock_timestamp() AS now)
+    SELECT count(*), count(*) FILTER (WHERE may_at <= now),
+           extract(epoch FROM min(may_at) FILTER (WHERE may_at > now) - min(now))::float8
+    FROM (SELECT m.now,
+                 CASE WHEN d.name = 'alert_rules' AND d.steps = 0 AND NOT EXISTS (
+                          SELECT FROM alerts_waiting() AS a
+                          WHERE a.ends OR a.rules OR a.refused OR a.late_tasks OR a.lost_nodes) THEN NULL
+                      ELSE greatest(
+                          CASE WHEN d.due_at > m.now + d.every_s * interval '1 s'
+                               THEN m.now - CAST(:OVERDUE AS interval)
+                               ELSE d.due_at END
+                            + CASE WHEN d.name = ANY(CAST(:mine AS text[])) OR d.holder IS NOT DISTINCT FROM :me
+                                   THEN interval '0 s' ELSE CAST(:OVERDUE AS interval) END,
+                          CASE WHEN d.holder = :me OR d.free_at > m.now + CAST(:PAUSE_MAX AS interval)
+                                    OR (d.holder IS NOT NULL
+                                        AND (SELECT n.id FROM node n
+                                             WHERE n.id = d.holder AND n.kind = 'MASTER'
+                                               AND n.state IN ('ALIVE', 'LEAVING')) IS NULL)
+                               THEN '-infinity' ELSE d.free_at END) END AS may_at
+          FROM m CROSS JOIN duty d WHERE d.name = ANY(CAST(:known AS text[]))     -- index: duty_pkey
+          OFFSET 0) AS each
+""")
 async def read_next(connection: AsyncConnection, me: Epoch, mine: Collection[str], known: Collection[str]) -> Next:
     """Read what this master may do now, and when it may do more.
 
@@ -153,23 +121,12 @@ async def read_next(connection: AsyncConnection, me: Epoch, mine: Collection[str
         mine: those whose turn it is.
         known: those that its program knows.
     """
-    return Next(*(await connection.execute(_NEXT, _values(me, mine, known))).one())
 
 
 async def add(connection: FencedTransaction, periods: Mapping[DutyName, timedelta]) -> None:
     """Add those that have no row; they are due at once."""
     values = {"names": list(periods), "every_s": [period.total_seconds() for period in periods.values()]}
     await connection.execute(_ADD, values)
-
-
-async def take(
-    connection: FencedTransaction, me: Epoch, mine: Collection[str], known: Collection[str]
-) -> TakenDuty | None:
-    """Take a duty for one step, if there is one whose next step this master may do; see `read_next`."""
-    row = (await connection.execute(_TAKE, {**_values(me, mine, known), "held": HELD})).first()
-    if row is None:
-        return None
-    return TakenDuty(row.name, row.due_at, row.steps, row.failures, _progress(row.progress))
 
 
 def _progress(text_: str) -> Mapping[str, Any]:
@@ -182,6 +139,41 @@ def _progress(text_: str) -> Mapping[str, Any]:
     return progress
 
 
+# What has done fewer steps first, so that a long duty does not keep the others waiting.
+@made_by(lambda row: TakenDuty(row.name, row.due_at, row.steps, row.failures, _progress(row.progress)))
+@statement("""
+    WITH m AS MATERIALIZED (SELECT clock_timestamp() AS now), next AS MATERIALIZED (
+        SELECT d.name FROM m CROSS JOIN duty d                                    -- index: duty_pkey
+        WHERE d.name = ANY(CAST(:known AS text[]))
+          AND CASE WHEN d.name = 'alert_rules' AND d.steps = 0 AND NOT EXISTS (
+                       SELECT FROM alerts_waiting() AS a
+                       WHERE a.ends OR a.rules OR a.refused OR a.late_tasks OR a.lost_nodes) THEN NULL
+                   ELSE greatest(
+                       CASE WHEN d.due_at > m.now + d.every_s * interval '1 s'
+                            THEN m.now - CAST(:OVERDUE AS interval)
+                            ELSE d.due_at END
+                         + CASE WHEN d.name = ANY(CAST(:mine AS text[])) OR d.holder IS NOT DISTINCT FROM :me
+                                THEN interval '0 s' ELSE CAST(:OVERDUE AS interval) END,
+                       CASE WHEN d.holder = :me OR d.free_at > m.now + CAST(:PAUSE_MAX AS interval)
+                                 OR (d.holder IS NOT NULL
+                                     AND (SELECT n.id FROM node n
+                                          WHERE n.id = d.holder AND n.kind = 'MASTER'
+                                            AND n.state IN ('ALIVE', 'LEAVING')) IS NULL)
+                            THEN '-infinity' ELSE d.free_at END) END <= m.now
+        ORDER BY d.steps, d.due_at, d.name LIMIT 1
+        FOR UPDATE OF d SKIP LOCKED
+    )
+    UPDATE duty d SET holder = :me, free_at = m.now + CAST(:HELD AS interval), began_at = coalesce(d.began_at, m.now),
+                      due_at = least(d.due_at, m.now)
+    FROM m, next WHERE d.name = next.name
+    RETURNING d.name, d.due_at, d.steps, d.failures, d.progress::text AS progress
+""")
+async def take(
+    connection: FencedTransaction, me: Epoch, mine: Collection[str], known: Collection[str]
+) -> TakenDuty | None:
+    """Take a duty for one step, if there is one whose next step this master may do; see `read_next`."""
+
+
 async def record(connection: FencedTransaction, me: Me, duty: TakenDuty, step: Step, *, late: bool) -> float | None:
     """Record a step, and the period if it is over: seconds until the next step may be done.
 
@@ -192,7 +184,7 @@ async def record(connection: FencedTransaction, me: Me, duty: TakenDuty, step: S
         values |= {"node_name": me.name or me.address, "late": late, "is_fine": step.is_fine, "result": step.result}
         statement = _END
     else:
-        values |= {"progress": json.dumps(dict(step.progress)), "held": HELD}
+        values |= {"progress": json.dumps(dict(step.progress)), "HELD": HELD}
         statement = _GO_ON
     in_s: float | None = (await connection.execute(statement, values)).scalar()
     return in_s

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.statements import statement
@@ -62,7 +60,3 @@ class Duty:
     ORDER BY d.name
 """)
 async def all_of_them(connection: AsyncConnection) -> list[Duty]: ...
-
-
-def _last(due_at: datetime | None, *done: Any) -> Sequence[DutyDone | None]:
-    return [None if due_at is None else DutyDone(due_at, *done)]

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
-from dao.pools.rows import PoolCounts, ResourceRow, TaskOfRun, WaitingTask
+from dao.pools.rows import PoolCounts, ResourceRow, WaitingTask
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql
 from dao.postgres.statements import statement
-from model.choices import Priority
 from model.pools.resources import ResourceState
 
 
@@ -35,40 +32,6 @@ class ResourceFilter:
     pool_code: int
     states: Collection[ResourceState] | None = None
     words: str | None = None
-
-
-_ALL_COUNTS = Sql("""
-    SELECT c.*, p.version, (
-        SELECT hashtextextended(coalesce(string_agg(concat_ws(' ', r.id, r.task_instance_id, r.worker_id,
-                                                              r.set_aside_at, r.checking_by, r.removed),
-                                                    ',' ORDER BY r.id), ''), 0)
-        FROM pool_resource r WHERE r.pool_code = p.code)
-    FROM resource_pool p CROSS JOIN LATERAL (
-        SELECT p.name, count(*) FILTER (WHERE s.state <> 'REMOVED') AS total, count(*) FILTER (WHERE s.state = 'FREE'),
-               count(*) FILTER (WHERE s.state = 'TAKEN'), count(*) FILTER (WHERE s.state = 'SET_ASIDE'),
-               count(*) FILTER (WHERE s.state = 'CHECKING'), count(*) FILTER (WHERE s.state = 'REMOVED'),
-               (SELECT count(*) FROM (
-                    SELECT FROM pool_line l WHERE l.pool_name = p.name
-                    -- By the index of the groups it would read all lines.
-                    ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
-                    LIMIT 10000) AS line)
-        FROM (SELECT resource_state(r) AS state FROM pool_resource r WHERE r.pool_code = p.code) AS s
-    ) AS c
-    ORDER BY p.name LIMIT 10000
-""")
-_LINE = Sql("""
-    SELECT l.workflow_priority, l.task_priority, t.queued_at, l.needed, l.needs, l.worker_group, l.task_instance_id,
-           l.workflow_instance_id,
-           t.id, t.task_name, t.attempt, t.task_code, t.workflow_instance_id, d.code, d.name, d.project,
-           t.stream IS NOT NULL
-    FROM (SELECT * FROM pool_line WHERE pool_name = :name
-          ORDER BY workflow_priority, workflow_instance_id, task_priority, task_instance_id
-          OFFSET :after LIMIT :limit) AS l
-    LEFT JOIN task_instance t ON t.id = l.task_instance_id
-    LEFT JOIN workflow_instance i ON i.id = l.workflow_instance_id
-    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
-    ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
-""")
 
 
 # index: pool_resource_name, resource_pool_name, pool_line_pkey. Of those that wait up to 10,000 are counted: a backlog
@@ -109,9 +72,27 @@ async def pool(connection: AsyncConnection, name: str) -> PoolRow | None:
     return found[0] if found else None
 
 
+@statement("""
+    SELECT p.name, c.*, (
+        SELECT hashtextextended(concat(p.version, ':', string_agg(
+                   concat_ws(' ', r.id, r.task_instance_id, r.worker_id, r.set_aside_at, r.checking_by, r.removed),
+                   ',' ORDER BY r.id)), 0)
+        FROM pool_resource r WHERE r.pool_code = p.code)
+    FROM resource_pool p CROSS JOIN LATERAL (
+        SELECT p.name, count(*) FILTER (WHERE s.state <> 'REMOVED') AS total, count(*) FILTER (WHERE s.state = 'FREE'),
+               count(*) FILTER (WHERE s.state = 'TAKEN'), count(*) FILTER (WHERE s.state = 'SET_ASIDE'),
+               count(*) FILTER (WHERE s.state = 'CHECKING'), count(*) FILTER (WHERE s.state = 'REMOVED'),
+               (SELECT count(*) FROM (
+                    SELECT FROM pool_line l WHERE l.pool_name = p.name
+                    -- By the index of the groups it would read all lines.
+                    ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
+                    LIMIT 10000) AS line)
+        FROM (SELECT resource_state(r) AS state FROM pool_resource r WHERE r.pool_code = p.code) AS s
+    ) AS c
+    ORDER BY p.name LIMIT 10000
+""")
 async def all_counts(connection: AsyncConnection) -> dict[str, tuple[PoolCounts, int]]:
     """All pools by name, and a number that differs whenever its version, or who holds or may get what, does."""
-    return {row[0]: (PoolCounts(*row[:8]), hash((row[8], row[9]))) for row in await connection.execute(_ALL_COUNTS)}
 
 
 @statement("""
@@ -147,10 +128,22 @@ async def resources(
     """
 
 
+# The row of an attempt may be hidden from its line for a moment, since triggers write the line.
+@statement("""
+    SELECT :after + row_number() OVER line, l.task_instance_id, coalesce(t.task_name, ''), coalesce(t.attempt, 0),
+           coalesce(t.task_code, 0), l.workflow_instance_id, d.code, d.name, d.project, t.stream IS NOT NULL,
+           l.needed, l.needs, l.worker_group, l.workflow_priority, l.task_priority, t.queued_at
+    FROM (SELECT * FROM pool_line WHERE pool_name = :name
+          ORDER BY workflow_priority, workflow_instance_id, task_priority, task_instance_id
+          OFFSET :after LIMIT :limit) AS l
+    LEFT JOIN task_instance t ON t.id = l.task_instance_id
+    LEFT JOIN workflow_instance i ON i.id = l.workflow_instance_id
+    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    WINDOW line AS (ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id)
+    ORDER BY 1
+""")
 async def line(connection: AsyncConnection, name: str, limit: int, after: int = 0) -> list[WaitingTask]:
     """Up to `limit` of the attempts that wait for a pool, which need not exist, in their order, after that place."""
-    rows = (await connection.execute(_LINE, {"name": name, "limit": limit, "after": after})).all()
-    return [_waiting(place, row) for place, row in enumerate(rows, after + 1)]
 
 
 @statement("""
@@ -177,14 +170,3 @@ async def resource_names(
     connection: AsyncConnection, prefix: str, of_pool: str | None, limit: int
 ) -> list[tuple[str, str]]:
     """Names of resources that begin so, each with its pool; `of_pool`: only those of this one."""
-
-
-def _waiting(number: int, row: Any) -> WaitingTask:
-    run_priority, task_priority, queued_at, needed, needs, group, task_id, run_id, *task = row
-    # The row of an attempt may be hidden from its line for a moment, since triggers write the line.
-    found = _task(task) or TaskOfRun(task_id, "", 0, 0, run_id, None, None, None)
-    return WaitingTask(number, found, needed, needs, group, Priority(run_priority), Priority(task_priority), queued_at)
-
-
-def _task(columns: Any) -> TaskOfRun | None:
-    return None if columns[0] is None else TaskOfRun(*columns)

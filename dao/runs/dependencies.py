@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from zlib import crc32
 
 from dao.postgres.database import FencedTransaction
@@ -126,34 +125,6 @@ class DependentEnd:
     outputs: str | None = None
 
 
-# A time outside the calendar (infinite, or in the year 10000) would fail the fetch of all.
-_OF_RUNS = Sql("""
-    SELECT t.id, t.params, coalesce(d.project, 'default') AS project,
-           CASE WHEN i.schedule_time BETWEEN '0001-01-03' AND '9999-12-29' THEN i.schedule_time END AS schedule_time,
-           i.time_zone,
-           CASE WHEN isfinite(t.started_at) THEN greatest(0, extract(epoch FROM clock_timestamp() - t.started_at))
-                ELSE 0 END::float8 AS waited_s,
-           t.timeout_s, t.timeout_strategy, i.command_type IN ('SCHEDULER', 'COMPLEMENT_DATA') AS is_dated
-    FROM task_instance t                                                       -- index: task_instance_dependent
-    JOIN workflow_instance i ON i.id = t.workflow_instance_id AND coalesce(i.master_id = :master, false)
-    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
-    WHERE t.state = 'RUNNING_EXECUTION' AND t.task_type = 'DEPENDENT'
-      AND t.workflow_instance_id = ANY(CAST(:runs AS bigint[]))
-""")
-_THESE = Sql("""
-    SELECT t.id, t.params, coalesce(d.project, 'default') AS project,
-           CASE WHEN i.schedule_time BETWEEN '0001-01-03' AND '9999-12-29' THEN i.schedule_time END AS schedule_time,
-           i.time_zone,
-           CASE WHEN isfinite(t.started_at) THEN greatest(0, extract(epoch FROM clock_timestamp() - t.started_at))
-                ELSE 0 END::float8 AS waited_s,
-           t.timeout_s, t.timeout_strategy, i.command_type IN ('SCHEDULER', 'COMPLEMENT_DATA') AS is_dated
-    FROM task_instance t                                                       -- index: task_instance_pkey
-    JOIN workflow_instance i ON i.id = t.workflow_instance_id
-         AND coalesce(i.master_id = coalesce(CAST(:master AS bigint), i.master_id), false)
-    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
-    WHERE t.id = ANY(CAST(:ids AS bigint[]))
-      AND coalesce(t.state = 'RUNNING_EXECUTION' AND t.task_type = 'DEPENDENT', false)
-""")
 # Of all masters, in the order of the index: so it reads a bounded number of rows, however many tasks of others wait.
 _WALK = Sql("""
     SELECT workflow_instance_id, id FROM task_instance                         -- index: task_instance_dependent
@@ -186,18 +157,44 @@ _PAYLOAD_CHARACTERS_MAX = 7_000
 """PostgreSQL accepts just under 8,000 bytes."""
 
 
+# A time outside the calendar (infinite, or in the year 10000) would fail the fetch of all.
+@statement("""
+    SELECT t.id, t.params, coalesce(d.project, 'default') AS project,
+           CASE WHEN i.schedule_time BETWEEN '0001-01-03' AND '9999-12-29' THEN i.schedule_time END AS schedule_time,
+           i.time_zone,
+           CASE WHEN isfinite(t.started_at) THEN greatest(0, extract(epoch FROM clock_timestamp() - t.started_at))
+                ELSE 0 END::float8 AS waited_s,
+           t.timeout_s, t.timeout_strategy, i.command_type IN ('SCHEDULER', 'COMPLEMENT_DATA') AS is_dated
+    FROM task_instance t                                                       -- index: task_instance_dependent
+    JOIN workflow_instance i ON i.id = t.workflow_instance_id AND coalesce(i.master_id = :master, false)
+    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    WHERE t.state = 'RUNNING_EXECUTION' AND t.task_type = 'DEPENDENT'
+      AND t.workflow_instance_id = ANY(CAST(:runs AS bigint[]))
+""")
 async def waiting_of(
     connection: AsyncConnection, master: Epoch, runs: Collection[WorkflowInstanceId]
 ) -> list[WaitingTask]:
     """The waiting DEPENDENT tasks of these runs, as far as this master owns the runs."""
-    return _tasks((await connection.execute(_OF_RUNS, {"master": master, "runs": list(runs)})).all())
 
 
+@statement("""
+    SELECT t.id, t.params, coalesce(d.project, 'default') AS project,
+           CASE WHEN i.schedule_time BETWEEN '0001-01-03' AND '9999-12-29' THEN i.schedule_time END AS schedule_time,
+           i.time_zone,
+           CASE WHEN isfinite(t.started_at) THEN greatest(0, extract(epoch FROM clock_timestamp() - t.started_at))
+                ELSE 0 END::float8 AS waited_s,
+           t.timeout_s, t.timeout_strategy, i.command_type IN ('SCHEDULER', 'COMPLEMENT_DATA') AS is_dated
+    FROM task_instance t                                                       -- index: task_instance_pkey
+    JOIN workflow_instance i ON i.id = t.workflow_instance_id
+         AND coalesce(i.master_id = coalesce(CAST(:master AS bigint), i.master_id), false)
+    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    WHERE t.id = ANY(CAST(:ids AS bigint[]))
+      AND coalesce(t.state = 'RUNNING_EXECUTION' AND t.task_type = 'DEPENDENT', false)
+""")
 async def still_waiting(
     connection: AsyncConnection, master: Epoch | None, ids: Collection[TaskInstanceId]
 ) -> list[WaitingTask]:
     """Those of these tasks that still wait and belong to this master; None = to any."""
-    return _tasks((await connection.execute(_THESE, {"master": master, "ids": list(ids)})).all())
 
 
 async def walk(connection: AsyncConnection, master: Epoch, after: Place, limit: int) -> Stretch:
@@ -351,7 +348,3 @@ def payloads(happened: Iterable[Happened]) -> Iterator[str]:
         size += len(token) + 1
     if gathered:
         yield " ".join(gathered)
-
-
-def _tasks(rows: Iterable[Any]) -> list[WaitingTask]:
-    return [WaitingTask(TaskInstanceId(row[0]), *row[1:]) for row in rows]

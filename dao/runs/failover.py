@@ -9,6 +9,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from dao.runs.workflow_instances import read_instance
 from model.changes import Changes
 from model.ids import Epoch, WorkflowInstanceId
@@ -58,22 +59,6 @@ _CLAIM_FAILOVER = Sql("""
                    THEN greatest(0, extract(epoch FROM clock_timestamp() - coalesce(running_since, started_at)))
                    ELSE 0 END::float8 AS ran_s,
               ending_as, ending_reason, takeovers
-""")
-# Level-triggered: any caller finds all runs of owners that are gone or never existed. Runs with an open RECOVER command
-# are left out, so a second execution finds only the rest; a unique index protects against two at once.
-_FIND_LEFT_BEHIND = Sql("""
-    WITH left_behind AS (
-        SELECT i.id, i.workflow_code, i.priority
-        FROM gone_masters() AS g
-        JOIN workflow_instance i ON i.master_id = g.id AND i.ended_at IS NULL     -- index: workflow_instance_unfinished
-        WHERE i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER')
-          AND i.id <> ALL(CAST(:without AS bigint[]))
-          AND (CAST(:only AS bigint) IS NULL OR i.id = CAST(:only AS bigint))
-          AND NOT EXISTS (SELECT FROM command c                                   -- index: command_one_recover
-                          WHERE c.type = 'RECOVER_TOLERANCE_FAULT_PROCESS' AND c.workflow_instance_id = i.id)
-        LIMIT :limit FOR UPDATE OF i SKIP LOCKED   -- ORDER BY could make it walk all history by primary key
-    )
-    SELECT id FROM left_behind
 """)
 _FAIL_OVER = Sql("""
     WITH left_behind AS (   -- as above
@@ -128,12 +113,25 @@ async def fail_over(
     return len(ids)
 
 
+# Level-triggered: any caller finds all runs of owners that are gone or never existed. Runs with an open RECOVER command
+# are left out, so a second execution finds only the rest; a unique index protects against two at once.
+@statement("""
+    WITH left_behind AS (
+        SELECT i.id, i.workflow_code, i.priority
+        FROM gone_masters() AS g
+        JOIN workflow_instance i ON i.master_id = g.id AND i.ended_at IS NULL     -- index: workflow_instance_unfinished
+        WHERE i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER')
+          AND i.id <> ALL(CAST(:without AS bigint[]))
+          AND NOT EXISTS (SELECT FROM command c                                   -- index: command_one_recover
+                          WHERE c.type = 'RECOVER_TOLERANCE_FAULT_PROCESS' AND c.workflow_instance_id = i.id)
+        LIMIT :limit FOR UPDATE OF i SKIP LOCKED   -- ORDER BY could make it walk all history by primary key
+    )
+    SELECT id FROM left_behind
+""")
 async def left_behind(
     connection: AsyncConnection, limit: int, without: Sequence[WorkflowInstanceId] = ()
 ) -> list[WorkflowInstanceId]:
     """The runs for which `fail_over` would request a failover."""
-    values = {"limit": limit, "without": list(without), "only": None}
-    return [WorkflowInstanceId(id_) for (id_,) in await connection.execute(_FIND_LEFT_BEHIND, values)]
 
 
 async def why_not_recovered(connection: AsyncConnection, id_: WorkflowInstanceId) -> str:

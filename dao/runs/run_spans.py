@@ -6,8 +6,7 @@ All times are microseconds since 1970, database time; None where there is none t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
@@ -106,8 +105,3 @@ async def attempts(
     rows = (await connection.execute(_ATTEMPTS, values)).all()
     found = [EndedAttempt(*row[:-1]) for row in rows if row[10] is not None]
     return found, (rows[-1].task_code, rows[-1].attempt) if len(rows) == limit else None
-
-
-def _run(row: Any) -> EndedRun:
-    above = ParentAttempt(*row[10:]) if row.parent_attempt is not None else None
-    return replace(EndedRun(*row[:10]), parent=above)

@@ -14,16 +14,11 @@ from dao.secrets.vault import Sealed, Vault
 from model.errors import NotFound, Refused
 
 PURPOSE = "data source"
-_READ = Sql("""
-    SELECT name, shown_url, key_id, created_at, updated_at FROM data_source
-    WHERE CAST(:name AS text) IS NULL OR name = :name ORDER BY name
-""")
 _PUT = Sql("""
     INSERT INTO data_source (name, url, shown_url, key_id) VALUES (:name, :url, :shown_url, :key_id)
     ON CONFLICT (name) DO UPDATE
     SET url = :url, shown_url = :shown_url, key_id = :key_id, updated_at = clock_timestamp()
 """)
-_SEALED = Sql("SELECT url, key_id FROM data_source WHERE name = :name")
 _UNDER_OTHERS = Sql(
     "SELECT name, url, key_id FROM data_source WHERE key_id IS DISTINCT FROM :key ORDER BY name FOR UPDATE"
 )
@@ -52,17 +47,29 @@ async def put(connection: AsyncConnection, name: str, url: str, vault: Vault) ->
     return shown
 
 
-async def all_data_sources(connection: AsyncConnection) -> list[DataSource]:
-    """All of them by name, without their secrets."""
-    return [DataSource(*row) for row in await connection.execute(_READ, {"name": None})]
+def _not_found(name: str) -> NotFound:
+    shown = "with a URL as its name" if "://" in name else f'"{name[:200]}"'  # a URL may contain a password
+    return NotFound(f"there is no data source {shown}; `shoal datasource list` lists those there are")
+
+
+@missing(_not_found)
+@statement("SELECT url, key_id FROM data_source WHERE name = :name")
+async def _sealed(connection: AsyncConnection, name: str) -> Sealed: ...
+
+
+@statement("""
+    SELECT name, shown_url, key_id, created_at, updated_at FROM data_source
+    WHERE CAST(:name AS text) IS NULL OR name = :name ORDER BY name
+""")
+async def all_data_sources(connection: AsyncConnection, name: str | None = None) -> list[DataSource]:
+    """All of them by name, or the one of this name; without their secrets."""
 
 
 async def data_source_named(connection: AsyncConnection, name: str) -> DataSource:
     """One of them, without its secrets. Raises `NotFound`."""
-    row = (await connection.execute(_READ, {"name": name})).first()
-    if row is None:
-        raise _not_found(name)
-    return DataSource(*row)
+    for found in await all_data_sources(connection, name):
+        return found
+    raise _not_found(name)
 
 
 async def url_of(connection: AsyncConnection, name: str, vault: Vault) -> str:
@@ -71,15 +78,7 @@ async def url_of(connection: AsyncConnection, name: str, vault: Vault) -> str:
         raise Refused(
             "a URL is not a name of a data source: definitions are not secret; save it by `shoal datasource set NAME`"
         )
-    row = (await connection.execute(_SEALED, {"name": name})).first()
-    if row is None:
-        raise _not_found(name)
-    return vault.open(Sealed(*row), f"{PURPOSE} {name}")
-
-
-def _not_found(name: str) -> NotFound:
-    shown = "with a URL as its name" if "://" in name else f'"{name[:200]}"'  # a URL may contain a password
-    return NotFound(f"there is no data source {shown}; `shoal datasource list` lists those there are")
+    return vault.open(await _sealed(connection, name), f"{PURPOSE} {name}")
 
 
 @missing(_not_found)

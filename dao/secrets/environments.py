@@ -16,15 +16,10 @@ from model.scripts.normal_form import plain_script
 
 PURPOSE = "environment"
 SCRIPT_BYTES_MAX = 1_000_000
-_READ = Sql("""
-    SELECT name, key_id, created_at, updated_at FROM environment
-    WHERE CAST(:name AS text) IS NULL OR name = :name ORDER BY name
-""")
 _PUT = Sql("""
     INSERT INTO environment (name, script, key_id) VALUES (:name, :script, :key_id)
     ON CONFLICT (name) DO UPDATE SET script = :script, key_id = :key_id, updated_at = clock_timestamp()
 """)
-_SEALED = Sql("SELECT script, key_id FROM environment WHERE name = :name")
 _UNDER_OTHERS = Sql(
     "SELECT name, script, key_id FROM environment WHERE key_id IS DISTINCT FROM :key ORDER BY name FOR UPDATE"
 )
@@ -53,29 +48,33 @@ async def put(connection: AsyncConnection, name: str, script: str, vault: Vault)
     await connection.execute(_PUT, {"name": name, "script": sealed.data, "key_id": sealed.key_id})
 
 
-async def all_environments(connection: AsyncConnection) -> list[Environment]:
-    """All of them by name, without their scripts."""
-    return [Environment(*row) for row in await connection.execute(_READ, {"name": None})]
+def _not_found(name: str) -> NotFound:
+    return NotFound(f'there is no environment "{name[:200]}"; `shoal environment list` lists those there are')
+
+
+@missing(_not_found)
+@statement("SELECT script, key_id FROM environment WHERE name = :name")
+async def _sealed(connection: AsyncConnection, name: str) -> Sealed: ...
+
+
+@statement("""
+    SELECT name, key_id, created_at, updated_at FROM environment
+    WHERE CAST(:name AS text) IS NULL OR name = :name ORDER BY name
+""")
+async def all_environments(connection: AsyncConnection, name: str | None = None) -> list[Environment]:
+    """All of them by name, or the one of this name; without their scripts."""
 
 
 async def environment_named(connection: AsyncConnection, name: str) -> Environment:
     """One of them, without its script. Raises `NotFound`."""
-    row = (await connection.execute(_READ, {"name": name})).first()
-    if row is None:
-        raise _not_found(name)
-    return Environment(*row)
+    for found in await all_environments(connection, name):
+        return found
+    raise _not_found(name)
 
 
 async def script_of(connection: AsyncConnection, name: str, vault: Vault) -> str:
     """The script. Raises `NotFound`, or `Refused` when it cannot be decrypted."""
-    row = (await connection.execute(_SEALED, {"name": name})).first()
-    if row is None:
-        raise _not_found(name)
-    return vault.open(Sealed(*row), f"{PURPOSE} {name}")
-
-
-def _not_found(name: str) -> NotFound:
-    return NotFound(f'there is no environment "{name[:200]}"; `shoal environment list` lists those there are')
+    return vault.open(await _sealed(connection, name), f"{PURPOSE} {name}")
 
 
 @missing(_not_found)

@@ -64,13 +64,6 @@ _HAND_OVER = Sql("""
                                    AND t.handover IS NULL AND NOT t.kill_requested, false)
     RETURNING t.id, t.workflow_instance_id
 """)
-# Not one that was asked for again meanwhile.
-_DONE = Sql("""
-    DELETE FROM stream_restart r
-    USING unnest(CAST(:runs AS bigint[]), CAST(:codes AS bigint[]), CAST(:begun AS boolean[]))
-          AS n (run, code, has_begun)
-    WHERE r.workflow_instance_id = n.run AND r.task_code = n.code AND (r.begun_at IS NOT NULL) = n.has_begun
-""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,14 +236,15 @@ async def begin_restart(connection: FencedTransaction, restart: Restart, ended_a
     """Record that the turn of a restart has come, and that attempts after this one are new; 0: the last one is."""
 
 
+# Not one that was asked for again meanwhile.
+@statement("""
+    DELETE FROM stream_restart r
+    USING unnest(CAST(:done.run AS bigint[]), CAST(:done.code AS bigint[]), CAST(:done.begun_s AS double precision[]))
+          AS n (run, code, begun_s)
+    WHERE r.workflow_instance_id = n.run AND r.task_code = n.code AND (r.begun_at IS NULL) = (n.begun_s IS NULL)
+""")
 async def restarted(connection: FencedTransaction, done: Sequence[Restart]) -> None:
     """Delete what is done."""
-    values = {
-        "runs": [each.run for each in done],
-        "codes": [each.code for each in done],
-        "begun": [each.begun_s is not None for each in done],
-    }
-    await connection.execute(_DONE, values)
 
 
 # Of one whose turn has not come, it says that it need not wait for one that does not become ready

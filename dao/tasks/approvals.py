@@ -12,7 +12,6 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import EVENT, changed, notify
@@ -60,12 +59,6 @@ class Approval:
     alert_group: str | None
     params: str
     values: str
-
-    @classmethod
-    def of(cls, row: Any) -> Approval:
-        """By a row of these columns in their order."""
-        named = {name: getattr(row, name) for name in cls.__slots__}
-        return cls(**{**named, "state": TaskState(row.state), "run_state": WorkflowState(row.run_state)})
 
     @property
     def asks(self) -> ApprovalParams:

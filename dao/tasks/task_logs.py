@@ -10,10 +10,8 @@ from datetime import datetime
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.sql import Sql
-from dao.postgres.statements import statement
+from dao.postgres.statements import missing, statement
 from model.cluster.nodes import NodeState
-from model.errors import NotFound
 from model.ids import Epoch, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.logs.name import LogName
 from model.runs.states import TaskState
@@ -59,7 +57,8 @@ class LogPlace:
         return self.url is not None and self.worker_state in (NodeState.ALIVE, NodeState.LEAVING)
 
 
-_PLACE = Sql("""
+@missing("there is no task instance {id_}; `shoal show RUN` lists those of a run")
+@statement("""
     SELECT t.id, t.workflow_instance_id, i.workflow_code, d.project, t.task_name, t.task_type, t.state, t.reason,
            t.branch IS NOT NULL, to_char(t.queued_at, 'YYYYMMDD'), ran.worker, n.address, n.log_url,
            n.state, n.ended_at, n.ended_why, s.stored_at, s.size, coalesce(s.first_byte, 0)
@@ -69,19 +68,10 @@ _PLACE = Sql("""
     CROSS JOIN LATERAL (SELECT coalesce(t.worker_id, (t.looks ->> 'worker')::bigint) AS worker) AS ran
     LEFT JOIN node n ON n.id = ran.worker
     LEFT JOIN stored_log s ON s.task_instance_id = t.id
-    WHERE t.id = :id
+    WHERE t.id = :id_
 """)
-
-
 async def log_place(connection: AsyncConnection, id_: TaskInstanceId) -> LogPlace:
     """Where the log of an attempt is. Raises `NotFound`."""
-    row = (await connection.execute(_PLACE, {"id": id_})).first()
-    if row is None:
-        raise NotFound(f"there is no task instance {id_}; `shoal show RUN` lists those of a run")
-    id_, run, code, project, name, type_, state, reason, chose, day, worker, address, url, its_state, *others = row
-    node = None if its_state is None else NodeState(its_state)
-    known = (TaskState(state), reason, chose, day, worker, address, url, node)
-    return LogPlace(id_, run, code, project, name, type_, *known, *others)
 
 
 @statement("INSERT INTO log_key (node_id, key) VALUES (:worker, :key) ON CONFLICT (node_id) DO NOTHING")
