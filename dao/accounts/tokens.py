@@ -10,7 +10,7 @@ from dao.accounts.rows import TokenRow
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.rows import Row
 from dao.postgres.sql import Sql
-from dao.postgres.statements import missing, statement
+from dao.postgres.statements import made_by, missing, statement
 from model.accounts.rights import Role, Scope
 from model.accounts.tokens import TokensEnd
 from model.errors import Refused, Unauthenticated
@@ -52,35 +52,6 @@ _INSERT = Sql("""
     ON CONFLICT (account_id, name) WHERE revoked_at IS NULL DO NOTHING
     RETURNING id, name, scopes, projects, by_session, created_at, expires_at, last_used_at, last_used_from, revoked_at
 """)
-# index: token_secret, once for each; with a plain join the planner may read the whole table. Who finds a row locked
-# leaves last_used_at to the other request.
-_FIND = Sql("""
-    WITH found AS MATERIALIZED (
-        SELECT f.*, n.secret_hash, n.address
-        FROM unnest(CAST(:secret_hashes AS bytea[]), CAST(:addresses AS text[])) AS n (secret_hash, address)
-        CROSS JOIN LATERAL (
-            SELECT t.id, t.account_id, a.name, a.is_admin, t.scopes, t.projects, t.last_used_at
-            FROM token t JOIN account a ON a.id = t.account_id
-            WHERE t.secret_hash = n.secret_hash AND t.revoked_at IS NULL AND t.expires_at > clock_timestamp()
-              AND a.disabled_at IS NULL
-            LIMIT 1
-        ) f
-    ), due AS MATERIALIZED (
-        SELECT t.id FROM token t
-        WHERE t.id = ANY(ARRAY(SELECT id FROM found
-                               WHERE last_used_at NOT BETWEEN clock_timestamp() - :every AND clock_timestamp()
-                                  OR last_used_at IS NULL))
-        FOR NO KEY UPDATE SKIP LOCKED
-    ), used AS (
-        UPDATE token SET last_used_at = clock_timestamp(),
-                         last_used_from = (SELECT f.address FROM found f WHERE f.id = token.id)
-        WHERE id = ANY(ARRAY(SELECT id FROM due))
-    )
-    SELECT secret_hash, id, account_id, name, is_admin, scopes, projects,
-           (SELECT jsonb_object_agg(m.project, m.role) FROM project_member m WHERE m.account_id = found.account_id)
-           AS roles
-    FROM found
-""")
 _REVOKE_ALL = Sql("""
     UPDATE token SET revoked_at = clock_timestamp()
     WHERE account_id = :account AND revoked_at IS NULL AND expires_at > clock_timestamp()
@@ -99,13 +70,49 @@ async def insert(connection: AsyncConnection, account: AccountId, new: NewToken)
     return TokenRow(row[0], row[1], tuple(row[2]), None if row[3] is None else tuple(row[3]), *row[4:])
 
 
+def _found(row: Row) -> FoundToken:
+    # A scope that a later version granted means nothing here.
+    scopes = frozenset(Scope(each) for each in row.scopes if each in _SCOPES)
+    projects = None if row.projects is None else frozenset(row.projects)
+    roles = {project: Role(role) for project, role in (row.roles or {}).items()}
+    return FoundToken(row.id, row.account_id, row.name, row.is_admin, scopes, projects, roles)
+
+
+# index: token_secret, once for each; with a plain join the planner may read the whole table. Who finds a row locked
+# leaves last_used_at to the other request.
+@made_by(_found)
+@statement("""
+    WITH found AS MATERIALIZED (
+        SELECT f.*, n.secret_hash, n.address
+        FROM unnest(CAST(:wanted AS bytea[]), CAST(:wanted.values AS text[])) AS n (secret_hash, address)
+        CROSS JOIN LATERAL (
+            SELECT t.id, t.account_id, a.name, a.is_admin, t.scopes, t.projects, t.last_used_at
+            FROM token t JOIN account a ON a.id = t.account_id
+            WHERE t.secret_hash = n.secret_hash AND t.revoked_at IS NULL AND t.expires_at > clock_timestamp()
+              AND a.disabled_at IS NULL
+            LIMIT 1
+        ) f
+    ), due AS MATERIALIZED (
+        SELECT t.id FROM token t
+        WHERE t.id = ANY(ARRAY(SELECT id FROM found
+                               WHERE last_used_at NOT BETWEEN clock_timestamp() - :SEEN_EVERY AND clock_timestamp()
+                                  OR last_used_at IS NULL))
+        FOR NO KEY UPDATE SKIP LOCKED
+    ), used AS (
+        UPDATE token SET last_used_at = clock_timestamp(),
+                         last_used_from = (SELECT f.address FROM found f WHERE f.id = token.id)
+        WHERE id = ANY(ARRAY(SELECT id FROM due))
+    )
+    SELECT secret_hash, id, account_id, name, is_admin, scopes, projects,
+           (SELECT jsonb_object_agg(m.project, m.role) FROM project_member m WHERE m.account_id = found.account_id)
+           AS roles
+    FROM found
+""")
 async def find(connection: AsyncConnection, wanted: Mapping[bytes, str]) -> dict[bytes, FoundToken]:
     """The tokens with these secrets, by secret, which are now used; `wanted` has the address from which each is.
 
     Missing are those that are unknown, expired, revoked, or of a disabled account.
     """
-    values = {"secret_hashes": list(wanted), "addresses": list(wanted.values()), "every": SEEN_EVERY}
-    return {bytes(row.secret_hash): _found(row) for row in await connection.execute(_FIND, values)}
 
 
 @statement("""
@@ -140,11 +147,3 @@ async def revoke_all(connection: AsyncConnection, account: AccountId, which: Tok
         return 0
     values = {"account": account, "all": which is TokensEnd.ALL}
     return len((await connection.execute(_REVOKE_ALL, values)).all())
-
-
-def _found(row: Row) -> FoundToken:
-    # A scope that a later version granted means nothing here.
-    scopes = frozenset(Scope(each) for each in row.scopes if each in _SCOPES)
-    projects = None if row.projects is None else frozenset(row.projects)
-    roles = {project: Role(role) for project, role in (row.roles or {}).items()}
-    return FoundToken(row.id, row.account_id, row.name, row.is_admin, scopes, projects, roles)

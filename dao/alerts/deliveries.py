@@ -16,6 +16,7 @@ from typing import Any
 from dao.postgres.notify import ALERT_CHANGED, notify
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import notifying, statement
 from dao.secrets.vault import Sealed
 
 
@@ -128,19 +129,6 @@ _CLAIM = Sql("""
     JOIN alert a ON a.id = d.alert_id
     ORDER BY m.id, a.id
 """)
-_SENT = Sql("""
-    WITH mine AS (
-        SELECT id FROM alert_channel WHERE id = :channel AND claimed_by = :claim FOR UPDATE
-    ), freed AS (
-        UPDATE alert_channel c SET claimed_by = NULL, claimed_until = NULL FROM mine WHERE c.id = mine.id
-    )
-    UPDATE alert_delivery d
-    SET state = CASE WHEN d.alert_id = :first THEN 'SENT' ELSE 'GROUPED' END,
-        grouped_with = nullif(CAST(:first AS bigint), d.alert_id),
-        tries = d.tries + 1, last_error = CAST(:note AS text), sent_at = clock_timestamp()
-    FROM mine
-    WHERE d.channel_id = mine.id AND d.alert_id = ANY(:alerts) AND d.state = 'WAIT'
-""")
 _FAILED = Sql("""
     WITH mine AS (
         SELECT id FROM alert_channel WHERE id = :channel AND claimed_by = :claim FOR UPDATE
@@ -177,15 +165,26 @@ async def claim(
     return claimed
 
 
+@notifying(ALERT_CHANGED)
+@statement("""
+    WITH mine AS (
+        SELECT id FROM alert_channel WHERE id = :channel.id AND claimed_by = :channel.claim FOR UPDATE
+    ), freed AS (
+        UPDATE alert_channel c SET claimed_by = NULL, claimed_until = NULL FROM mine WHERE c.id = mine.id
+    )
+    UPDATE alert_delivery d
+    SET state = CASE WHEN d.alert_id = (CAST(:alerts AS bigint[]))[1] THEN 'SENT' ELSE 'GROUPED' END,
+        grouped_with = nullif((CAST(:alerts AS bigint[]))[1], d.alert_id),
+        tries = d.tries + 1, last_error = CAST(:note AS text), sent_at = clock_timestamp()
+    FROM mine
+    WHERE d.channel_id = mine.id AND d.alert_id = ANY(CAST(:alerts AS bigint[])) AND d.state = 'WAIT'
+""")
 async def record_sent(
     connection: AsyncConnection, channel: ClaimedChannel, alerts: Sequence[int], note: str | None
 ) -> int:
     """One message has brought these alerts, oldest first; the claim ends. Returns for how many that was recorded: none
     if the claim had lapsed and another sender has one. `note` says what was wrong nevertheless.
     """
-    of = {"channel": channel.id, "claim": channel.claim, "alerts": list(alerts)}
-    await notify(connection, ALERT_CHANGED)
-    return (await connection.execute(_SENT, {**of, "first": min(alerts), "note": note})).rowcount
 
 
 async def record_failed(

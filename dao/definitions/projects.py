@@ -19,10 +19,6 @@ _DEFAULTS = Sql("SELECT defaults::text FROM project WHERE name = :name AND defau
 _SET_DEFAULTS = Sql("UPDATE project SET defaults = CAST(:defaults AS jsonb) WHERE name = :name")
 _PARAMS = Sql("SELECT params FROM project WHERE name = :name")
 _HAS_WORKFLOWS = Sql("SELECT EXISTS (SELECT FROM workflow_definition WHERE project = :name)")
-# The update changes nothing: it locks the row, so that of two concurrent changes the second sees the first.
-_HOLD = Sql("""
-    INSERT INTO project (name) VALUES (:name) ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING params
-""")
 _SET = Sql("UPDATE project SET params = :params WHERE name = :name")
 
 
@@ -109,9 +105,13 @@ async def parameters(connection: AsyncConnection, name: str) -> dict[str, str]:
     return parse_parameters(params or "{}", f'the parameters of project "{name}"')
 
 
-async def hold(connection: AsyncConnection, name: str) -> None:
-    """Let no other transaction change this project until this one ends; one without a row gets one."""
-    await connection.execute(_HOLD, {"name": name})
+# The update changes nothing: it locks the row, so that of two concurrent changes the second sees the first.
+@statement("""
+    INSERT INTO project (name) VALUES (:name) ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING params
+""")
+async def hold(connection: AsyncConnection, name: str) -> str:
+    """The parameters of a project, JSON, which no other transaction changes until this one ends; one without a row
+    gets one."""
 
 
 async def change(
@@ -124,7 +124,7 @@ async def change(
         Refused: its parameters were written by hand and cannot be read, or the new ones cannot be stored.
     """
     where = f'the parameters of project "{name}"'
-    params = parse_parameters((await connection.execute(_HOLD, {"name": name})).scalar_one(), where)
+    params = parse_parameters(await hold(connection, name), where)
     missing = [each for each in without if each not in params]
     if missing:
         known = ", ".join(params) or "none"

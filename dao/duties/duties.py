@@ -49,10 +49,6 @@ class Next(NamedTuple):
     in_s: float | None
 
 
-_ADD = Sql("""
-    INSERT INTO duty (name, every_s) SELECT * FROM unnest(CAST(:names AS text[]), CAST(:every_s AS float8[]))
-    ON CONFLICT (name) DO NOTHING
-""")
 _GO_ON = Sql("""
     UPDATE duty SET steps = steps + 1, progress = CAST(:progress AS jsonb), failures = 0,
                     free_at = clock_timestamp() + CAST(:HELD AS interval)
@@ -123,10 +119,13 @@ async def read_next(connection: AsyncConnection, me: Epoch, mine: Collection[str
     """
 
 
+@statement("""
+    INSERT INTO duty (name, every_s) SELECT name, extract(epoch FROM every)::float8
+    FROM unnest(CAST(:periods AS text[]), CAST(:periods.values AS interval[])) AS new (name, every)
+    ON CONFLICT (name) DO NOTHING
+""")
 async def add(connection: FencedTransaction, periods: Mapping[DutyName, timedelta]) -> None:
     """Add those that have no row; they are due at once."""
-    values = {"names": list(periods), "every_s": [period.total_seconds() for period in periods.values()]}
-    await connection.execute(_ADD, values)
 
 
 def _progress(text_: str) -> Mapping[str, Any]:

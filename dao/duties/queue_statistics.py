@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from dao.postgres.database import Database, FencedTransaction
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 
 LAG = 5.0
 """Autovacuum lags if a table has this many times the changes after which it should have come."""
@@ -28,28 +29,6 @@ class TableState:
     may_maintain: bool
 
 
-_READ = Sql("""
-    SELECT c.relname, s.n_dead_tup,
-           (s.n_mod_since_analyze / greatest(1, wanted.analyze_threshold + wanted.analyze_scale * c.reltuples))::float8,
-           (s.n_dead_tup / greatest(1, wanted.vacuum_threshold + wanted.vacuum_scale * c.reltuples))::float8,
-           pg_has_role(c.relowner, 'USAGE')
-               OR CASE WHEN current_setting('server_version_num')::integer >= 170000
-                       THEN has_table_privilege(c.oid, 'MAINTAIN') ELSE false END
-    FROM unnest(CAST(:tables AS text[])) AS t (name)
-    JOIN pg_class c ON c.oid = to_regclass(t.name) JOIN pg_stat_user_tables s ON s.relid = c.oid
-    CROSS JOIN LATERAL (
-        SELECT coalesce(max(o.option_value) FILTER (WHERE o.option_name = 'autovacuum_analyze_threshold'),
-                        current_setting('autovacuum_analyze_threshold'))::float8 AS analyze_threshold,
-               coalesce(max(o.option_value) FILTER (WHERE o.option_name = 'autovacuum_analyze_scale_factor'),
-                        current_setting('autovacuum_analyze_scale_factor'))::float8 AS analyze_scale,
-               coalesce(max(o.option_value) FILTER (WHERE o.option_name = 'autovacuum_vacuum_threshold'),
-                        current_setting('autovacuum_vacuum_threshold'))::float8 AS vacuum_threshold,
-               coalesce(max(o.option_value) FILTER (WHERE o.option_name = 'autovacuum_vacuum_scale_factor'),
-                        current_setting('autovacuum_vacuum_scale_factor'))::float8 AS vacuum_scale
-        FROM pg_options_to_table(c.reloptions) AS o
-    ) AS wanted
-    ORDER BY c.relname
-""")
 # SKIP_LOCKED: if autovacuum is at it, nothing is left to do.
 _ANALYZE: Mapping[str, Sql] = {
     "command": Sql("ANALYZE (SKIP_LOCKED) command"),
@@ -69,8 +48,29 @@ VACUUMED = tuple(_VACUUM)
 """Short queues, which are vacuumed in moments. A vacuum of the others takes longer than a statement may."""
 
 
-async def read(connection: AsyncConnection) -> list[TableState]:
-    return [TableState(*row) for row in await connection.execute(_READ, {"tables": list(_ANALYZE)})]
+@statement("""
+    SELECT c.relname, s.n_dead_tup,
+           (s.n_mod_since_analyze / greatest(1, wanted.analyze_threshold + wanted.analyze_scale * c.reltuples))::float8,
+           (s.n_dead_tup / greatest(1, wanted.vacuum_threshold + wanted.vacuum_scale * c.reltuples))::float8,
+           pg_has_role(c.relowner, 'USAGE')
+               OR CASE WHEN current_setting('server_version_num')::integer >= 170000
+                       THEN has_table_privilege(c.oid, 'MAINTAIN') ELSE false END
+    FROM unnest(CAST(:_ANALYZE AS text[])) AS t (name)
+    JOIN pg_class c ON c.oid = to_regclass(t.name) JOIN pg_stat_user_tables s ON s.relid = c.oid
+    CROSS JOIN LATERAL (
+        SELECT coalesce(max(o.option_value) FILTER (WHERE o.option_name = 'autovacuum_analyze_threshold'),
+                        current_setting('autovacuum_analyze_threshold'))::float8 AS analyze_threshold,
+               coalesce(max(o.option_value) FILTER (WHERE o.option_name = 'autovacuum_analyze_scale_factor'),
+                        current_setting('autovacuum_analyze_scale_factor'))::float8 AS analyze_scale,
+               coalesce(max(o.option_value) FILTER (WHERE o.option_name = 'autovacuum_vacuum_threshold'),
+                        current_setting('autovacuum_vacuum_threshold'))::float8 AS vacuum_threshold,
+               coalesce(max(o.option_value) FILTER (WHERE o.option_name = 'autovacuum_vacuum_scale_factor'),
+                        current_setting('autovacuum_vacuum_scale_factor'))::float8 AS vacuum_scale
+        FROM pg_options_to_table(c.reloptions) AS o
+    ) AS wanted
+    ORDER BY c.relname
+""")
+async def read(connection: AsyncConnection) -> list[TableState]: ...
 
 
 async def analyze(connection: FencedTransaction, table: str) -> None:

@@ -26,15 +26,10 @@ _IN_STATES = """
       AND i.id > :after AND i.id <= :last                                    -- index: workflow_instance_pkey
     ORDER BY i.id LIMIT :limit
 """
-_COUNT = """
-    SELECT count(*) FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
-    WHERE {condition} AND coalesce(i.requested_state, i.state) = ANY(CAST(:asked AS text[]))
-"""
-_COUNTS_OF_OTHERS = """
+_COUNTS = """
     SELECT coalesce(i.requested_state, i.state), count(*)
     FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
-    WHERE {condition} AND coalesce(i.requested_state, i.state) <> ALL(CAST(:asked AS text[]))
-    GROUP BY 1
+    WHERE {condition} AND coalesce(i.requested_state, i.state) = ANY(CAST(:asked AS text[])) GROUP BY 1
 """
 
 
@@ -112,18 +107,11 @@ async def in_states(
     return [RunState(row.id, row.project, WorkflowState(row.state)) for row in rows]
 
 
-async def count_in_states(connection: AsyncConnection, wanted: Matching, states: Collection[WorkflowState]) -> int:
-    """How many runs match and are in one of these states."""
-    return int((await connection.execute(_asked(_COUNT, wanted, states))).scalar_one())
-
-
-async def counts_of_others(
+async def counts(
     connection: AsyncConnection, wanted: Matching, states: Collection[WorkflowState]
 ) -> dict[WorkflowState, int]:
-    """How many runs match and are in another state, by that state."""
-    condition, values = matching(wanted)
-    statement = filtered(_COUNTS_OF_OTHERS, condition, {**values, "asked": [*states]})
-    return {WorkflowState(state): count for state, count in await connection.execute(statement)}
+    """How many runs match and are in each of these states; those that no run is in are missing."""
+    return {WorkflowState(state): count for state, count in await connection.execute(_asked(_COUNTS, wanted, states))}
 
 
 def _asked(statement: str, wanted: Matching, states: Collection[WorkflowState], **values: object) -> Sql:

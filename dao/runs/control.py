@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import EVENT, changed, notify
@@ -117,11 +117,6 @@ _END_WAITING = Sql("""
         ending_reason = CASE WHEN e.state = 'PAUSE' THEN i.ending_reason END
     FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[])) AS e (id, state, reason)
     WHERE i.id = e.id AND coalesce(i.state = 'SERIAL_WAIT', false)
-""")
-_CHANGE_VERSION = Sql("""
-    UPDATE workflow_instance SET workflow_version = :version, params = :params, worker_group = :worker_group,
-        environment = :environment, priority = CAST(:priority AS priority_level), failure_strategy = :failure_strategy
-    WHERE id = :id
 """)
 _REVIVE = Sql("""
     UPDATE workflow_instance i
@@ -239,9 +234,15 @@ async def read(connection: AsyncConnection, id_: WorkflowInstanceId) -> Workflow
     """A run whose row this transaction locks."""
 
 
+@statement("""
+    UPDATE workflow_instance SET workflow_version = :change.version, params = :change.params,
+        worker_group = :change.worker_group,
+        environment = :change.environment, priority = CAST(:change.priority AS priority_level),
+        failure_strategy = :change.failure_strategy
+    WHERE id = :change.id
+""")
 async def change_version(connection: FencedTransaction, change: VersionChange) -> None:
     """Let a run that has ended, whose row this transaction locks, go on with another version of its workflow."""
-    await connection.execute(_CHANGE_VERSION, asdict(change))
 
 
 async def revive(

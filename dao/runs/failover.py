@@ -9,7 +9,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
-from dao.postgres.statements import statement
+from dao.postgres.statements import changing, made_by, statement
 from dao.runs.workflow_instances import read_instance
 from model.changes import Changes
 from model.ids import Epoch, WorkflowInstanceId
@@ -22,11 +22,41 @@ what kills them."""
 SOON_MIN, SOON_MAX, SOON_PART = timedelta(minutes=2), timedelta(minutes=20), 20
 """Soon: within a `SOON_PART`-th of the run's age, but within these bounds. An older run may kill more slowly, and may
 lose more masters for other reasons. `_CLAIM_FAILOVER` has these numbers too."""
+_FAIL_OVER = Sql("""
+    WITH left_behind AS (   -- as above
+        SELECT i.id, i.workflow_code, i.priority
+        FROM gone_masters() AS g
+        JOIN workflow_instance i ON i.master_id = g.id AND i.ended_at IS NULL     -- index: workflow_instance_unfinished
+        WHERE i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER')
+          AND i.id <> ALL(CAST(:without AS bigint[]))
+          AND (CAST(:only AS bigint) IS NULL OR i.id = CAST(:only AS bigint))
+          AND NOT EXISTS (SELECT FROM command c                                   -- index: command_one_recover
+                          WHERE c.type = 'RECOVER_TOLERANCE_FAULT_PROCESS' AND c.workflow_instance_id = i.id)
+        LIMIT :limit FOR UPDATE OF i SKIP LOCKED   -- ORDER BY could make it walk all history by primary key
+    ), handed AS (
+        UPDATE workflow_instance i   -- a halt is kept, even one that somebody wrote into the state alone
+        SET state = 'FAILOVER', requested_state = CASE WHEN i.state IN ('READY_PAUSE', 'READY_STOP')
+                                                            AND i.requested_state IS DISTINCT FROM 'READY_STOP'
+                                                       THEN i.state ELSE i.requested_state END
+        FROM left_behind l WHERE i.id = l.id RETURNING i.id
+    ), asked AS (
+        INSERT INTO command (type, workflow_code, workflow_instance_id, priority, created_by)
+        SELECT 'RECOVER_TOLERANCE_FAULT_PROCESS', l.workflow_code, l.id, l.priority::text, 'failover'
+        FROM left_behind l JOIN handed h ON h.id = l.id ORDER BY l.id
+        ON CONFLICT (workflow_instance_id) WHERE type = 'RECOVER_TOLERANCE_FAULT_PROCESS' DO NOTHING
+    )
+    SELECT id FROM handed
+""")
+_FIND_ONE = Sql("SELECT state, ended_at IS NOT NULL AS ended, master_id FROM workflow_instance WHERE id = :id")
+
+
 # `takeovers` counts owners that were fenced, not those that left: a rolling restart must not fail a long run. An owner
 # that had driven the run for long did not die of it, so the count starts again. The time of its last beat counts, not
 # the time of the fence: it may take hours until a master is restarted and fences the old one. A time written by hand
 # may be infinite, and has no age.
-_CLAIM_FAILOVER = Sql("""
+@changing(lambda ids: Changes(runs=set(ids)))
+@made_by(lambda row: (read_instance(row), row.takeovers))
+@statement("""
     UPDATE workflow_instance i
     SET master_id = :master,
         state = CASE WHEN i.state = 'READY_STOP' THEN i.state  -- a stop is not overruled by a pause
@@ -60,41 +90,10 @@ _CLAIM_FAILOVER = Sql("""
                    ELSE 0 END::float8 AS ran_s,
               ending_as, ending_reason, takeovers
 """)
-_FAIL_OVER = Sql("""
-    WITH left_behind AS (   -- as above
-        SELECT i.id, i.workflow_code, i.priority
-        FROM gone_masters() AS g
-        JOIN workflow_instance i ON i.master_id = g.id AND i.ended_at IS NULL     -- index: workflow_instance_unfinished
-        WHERE i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER')
-          AND i.id <> ALL(CAST(:without AS bigint[]))
-          AND (CAST(:only AS bigint) IS NULL OR i.id = CAST(:only AS bigint))
-          AND NOT EXISTS (SELECT FROM command c                                   -- index: command_one_recover
-                          WHERE c.type = 'RECOVER_TOLERANCE_FAULT_PROCESS' AND c.workflow_instance_id = i.id)
-        LIMIT :limit FOR UPDATE OF i SKIP LOCKED   -- ORDER BY could make it walk all history by primary key
-    ), handed AS (
-        UPDATE workflow_instance i   -- a halt is kept, even one that somebody wrote into the state alone
-        SET state = 'FAILOVER', requested_state = CASE WHEN i.state IN ('READY_PAUSE', 'READY_STOP')
-                                                            AND i.requested_state IS DISTINCT FROM 'READY_STOP'
-                                                       THEN i.state ELSE i.requested_state END
-        FROM left_behind l WHERE i.id = l.id RETURNING i.id
-    ), asked AS (
-        INSERT INTO command (type, workflow_code, workflow_instance_id, priority, created_by)
-        SELECT 'RECOVER_TOLERANCE_FAULT_PROCESS', l.workflow_code, l.id, l.priority::text, 'failover'
-        FROM left_behind l JOIN handed h ON h.id = l.id ORDER BY l.id
-        ON CONFLICT (workflow_instance_id) WHERE type = 'RECOVER_TOLERANCE_FAULT_PROCESS' DO NOTHING
-    )
-    SELECT id FROM handed
-""")
-_FIND_ONE = Sql("SELECT state, ended_at IS NOT NULL AS ended, master_id FROM workflow_instance WHERE id = :id")
-
-
 async def claim_failover(
     connection: FencedTransaction, ids: Sequence[WorkflowInstanceId], master: Epoch
 ) -> dict[WorkflowInstanceId, tuple[WorkflowInstance, int]]:
     """Take ownership of unfinished runs whose masters are gone; returns each with its number of takeovers."""
-    rows = (await connection.execute(_CLAIM_FAILOVER, {"master": master, "ids": list(ids)})).all()
-    await changed(connection, Changes(runs=set(ids)))
-    return {WorkflowInstanceId(row.id): (read_instance(row), row.takeovers) for row in rows}
 
 
 async def fail_over(

@@ -13,30 +13,16 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import EVENT, notify
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement
 from dao.runs.relations import ChildRun
-from model.ids import Epoch, TaskCode, WorkflowInstanceId
+from model.ids import Epoch, WorkflowInstanceId
 from model.runs.instances import ChildState, Parent
-from model.runs.states import WorkflowState
 
 _EXISTING = Sql("""
     SELECT i.id, i.started_by
     FROM unnest(CAST(:runs AS text[]), CAST(:places AS text[])) AS w (run, place)
     JOIN workflow_instance i                                    -- index: workflow_instance_started_by_task
       ON left(split_part(i.started_by, '/', 1), 20) = w.run AND i.started_by = w.place
-""")
-_OF = Sql("""
-    SELECT split_part(i.started_by, '/', 1), split_part(i.started_by, '/', 2), split_part(i.started_by, '/', 3),
-           jsonb_build_object('started.run', i.id::text)::text
-    FROM workflow_instance i  -- index: workflow_instance_started_by_task
-    WHERE left(split_part(i.started_by, '/', 1), 20) = ANY(CAST(:runs AS text[])) AND i.started_by LIKE '%/0'
-    ORDER BY i.id
-""")
-_RUNS = Sql("""
-    SELECT i.id, d.project, d.name, i.state, split_part(i.started_by, '/', 2), split_part(i.started_by, '/', 3)
-    FROM workflow_instance i  -- index: workflow_instance_started_by_task
-    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
-    WHERE left(split_part(i.started_by, '/', 1), 20) = :run AND i.started_by IS NOT NULL
-    ORDER BY i.id
 """)
 _REPORT = Sql("""
     WITH notified AS (
@@ -59,16 +45,18 @@ async def existing(connection: AsyncConnection, parents: Sequence[Parent]) -> di
     return {by_place[place]: WorkflowInstanceId(id_) for id_, place in await connection.execute(_EXISTING, values)}
 
 
+@statement("""
+    SELECT split_part(i.started_by, '/', 1)::bigint, split_part(i.started_by, '/', 2)::bigint,
+           split_part(i.started_by, '/', 3)::integer, 0, 'SUCCESS', jsonb_build_object('started.run', i.id::text)::text
+    FROM workflow_instance i  -- index: workflow_instance_started_by_task
+    WHERE left(split_part(i.started_by, '/', 1), 20) = ANY(CAST(CAST(:runs AS bigint[]) AS text[]))
+      AND i.started_by LIKE '%/0'
+    ORDER BY i.id
+""")
 async def of(
     connection: AsyncConnection, runs: Collection[WorkflowInstanceId]
 ) -> dict[WorkflowInstanceId, list[ChildState]]:
     """What tasks of these runs have started: to the task its run is over, with its id as the output."""
-    found: dict[WorkflowInstanceId, list[ChildState]] = {id_: [] for id_ in runs}
-    rows = (await connection.execute(_OF, {"runs": [str(id_) for id_ in runs]})).all()
-    for instance, code, attempt, outputs in rows:
-        begun = ChildState(TaskCode(int(code)), int(attempt), 0, WorkflowState.SUCCESS, outputs)
-        found[WorkflowInstanceId(int(instance))].append(begun)
-    return found
 
 
 async def report(connection: FencedTransaction, begun: Mapping[WorkflowInstanceId, Parent]) -> None:
@@ -85,10 +73,13 @@ async def report(connection: FencedTransaction, begun: Mapping[WorkflowInstanceI
     await notify(connection, EVENT, masters)
 
 
+@statement("""
+    SELECT i.id, d.project, d.name, i.state, split_part(i.started_by, '/', 2)::bigint,
+           split_part(i.started_by, '/', 3)::integer, 0
+    FROM workflow_instance i  -- index: workflow_instance_started_by_task
+    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    WHERE left(split_part(i.started_by, '/', 1), 20) = CAST(:run AS bigint)::text AND i.started_by IS NOT NULL
+    ORDER BY i.id
+""")
 async def of_run(connection: AsyncConnection, run: WorkflowInstanceId) -> list[ChildRun]:
     """The runs that tasks of this one, or its end, started; for people."""
-    rows = (await connection.execute(_RUNS, {"run": str(run)})).all()
-    return [
-        ChildRun(WorkflowInstanceId(id_), project, name, WorkflowState(state), TaskCode(int(code)), int(attempt), 0)
-        for id_, project, name, state, code, attempt in rows
-    ]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from dao.postgres.database import FencedTransaction
 from dao.postgres.rows import Row
 from dao.postgres.sql import Sql
+from dao.postgres.statements import statement, unless_empty
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
 
 TRIGGER = "trigger"
@@ -131,14 +132,6 @@ _AFTER_UPDATES = Sql("""
     FROM starts JOIN known ON (known.run, known.code, known.attempt) = (starts.run, starts.task, starts.attempt)
     ORDER BY starts.run, starts.task, starts.code, starts.datasets
 """)
-# Apart from what is found: an INSERT into `command` wakes all masters, even one of no rows.
-_ASK = Sql("""
-    INSERT INTO command (type, workflow_code, parent, params, created_by, from_above)
-    SELECT 'START_PROCESS', a.code, a.parent, a.params, :by, true
-    FROM unnest(CAST(:codes AS bigint[]), CAST(:parents AS text[]), CAST(:params AS text[]))
-         WITH ORDINALITY AS a (code, parent, params, place)
-    ORDER BY a.place
-""")
 
 
 async def after_runs(connection: FencedTransaction, ids: Sequence[WorkflowInstanceId]) -> None:
@@ -157,7 +150,13 @@ async def after_updates(connection: FencedTransaction, updates: Sequence[Dataset
     await _ask(connection, (await connection.execute(_AFTER_UPDATES, {**values, "master": master})).all())
 
 
-async def _ask(connection: FencedTransaction, starts: Sequence[Row]) -> None:
-    if starts:
-        codes, parents, params = (list(column) for column in zip(*starts, strict=True))
-        await connection.execute(_ASK, {"codes": codes, "parents": parents, "params": params, "by": TRIGGER})
+# Apart from what is found: an INSERT into `command` wakes all masters, even one of no rows.
+@unless_empty
+@statement("""
+    INSERT INTO command (type, workflow_code, parent, params, created_by, from_above)
+    SELECT 'START_PROCESS', a.code, a.parent, a.params, :TRIGGER, true
+    FROM unnest(CAST(:starts.0 AS bigint[]), CAST(:starts.1 AS text[]), CAST(:starts.2 AS text[]))
+         WITH ORDINALITY AS a (code, parent, params, place)
+    ORDER BY a.place
+""")
+async def _ask(connection: FencedTransaction, starts: Sequence[Row]) -> None: ...

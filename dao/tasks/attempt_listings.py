@@ -14,6 +14,7 @@ from typing import Any
 
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql, filtered
+from dao.postgres.statements import statement
 from dao.run_lists import id_prefixes
 from dao.run_lists.attempt_rows import attempts_that, task_of
 from dao.run_lists.run_conditions import ANY_RUN, RunConditions
@@ -67,11 +68,6 @@ _IS_OF_WORKFLOWS = """t.id = ANY(ARRAY(
         )
         SELECT walked.id FROM walked WHERE walked.workflow_instance_id IN (SELECT id FROM run)))"""
 _IS_WALKED = "t.id >= CAST(:down_to AS bigint) AND t.id < CAST(:before AS bigint)"
-# So many of the newest attempts are read: the last of them.
-_WALK_END = Sql("""
-    SELECT id FROM task_instance WHERE id < CAST(:before AS bigint)             -- index: task_instance_pkey
-    ORDER BY id DESC OFFSET :read - 1 LIMIT 1
-""")
 _COUNT = """
     SELECT count(*) FROM (
         SELECT FROM task_instance t
@@ -164,11 +160,13 @@ async def page(connection: AsyncConnection, limit: int, wanted: AttemptFilter, b
     return Walked(await _read(connection, condition, values | own, limit), down_to)
 
 
+# So many of the newest attempts are read: the last of them.
+@statement("""
+    SELECT id FROM task_instance                                                -- index: task_instance_pkey
+    WHERE id < coalesce(CAST(:before AS bigint), 9223372036854775807) ORDER BY id DESC OFFSET :read - 1 LIMIT 1
+""")
 async def _walk_end(connection: AsyncConnection, read: int, before: int | None = None) -> int | None:
     """The last id of a walk over so many attempts; None if there are fewer."""
-    values = {"before": before or _ID_MAX, "read": read}
-    end: int | None = (await connection.execute(_WALK_END, values)).scalar()
-    return end
 
 
 async def _page_of_failed(connection: AsyncConnection, limit: int, wanted: AttemptFilter, before: int | None) -> Walked:

@@ -97,9 +97,10 @@ async def change_runs(call: Call, body: BulkRuns) -> BulkAnswer:
         else:
             wanted = await _wanted(call, connection, body.filter)
             runs = await bulk.in_states(connection, wanted, COMMAND_MOVES[type_], BULK_MAX + 1)
-            skipped = _skipped(type_, await bulk.counts_of_others(connection, wanted, COMMAND_MOVES[type_]))
+            others = [each for each in WorkflowState if each not in COMMAND_MOVES[type_]]
+            skipped = _skipped(type_, await bulk.counts(connection, wanted, others))
             if len(runs) > BULK_MAX:
-                total = await bulk.count_in_states(connection, wanted, COMMAND_MOVES[type_])
+                total = sum((await bulk.counts(connection, wanted, COMMAND_MOVES[type_])).values())
         if type_ in REVIVING and len(runs) <= BULK_MAX:
             runs, limited = await _within_limits(connection, runs)
             skipped += limited

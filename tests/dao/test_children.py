@@ -163,7 +163,6 @@ async def test_all_children_of_an_instance_are_found_whatever_their_state(scene:
             ChildState(TASK, 1, 0, W.SUCCESS, '{"a": "1"}'),
             ChildState(TASK, 1, 1, W.RUNNING_EXECUTION),
         ],
-        lonely: [],
     }
 
 

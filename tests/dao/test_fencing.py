@@ -37,7 +37,7 @@ LITERALS = {
     ITSELF: r"= :(me\.)?epoch\b.*state (IN \('ALIVE', 'LEAVING'\)|= 'ALIVE')",
     STATE: r"(state IN \(|state = '|IS NOT DISTINCT FROM|registry_mark IS NULL|"
     r"(due|updated)_at = :(\w+\.)?(due|updated)_at)",
-    CLAIM: r"claimed_by = :claim\b",
+    CLAIM: r"claimed_by = :(channel\.)?claim\b",
     GONE: r"(state IN \('FENCED', 'LEFT'\)|state IN \('LEFT', 'FENCED'\)|FROM (gone_masters|stray_events)\(\)|"
     r"coalesce\(node_state, 'LEFT'\) IN \('FENCED', 'LEFT'\)|NOT EXISTS \(SELECT FROM node n )",
 }
@@ -45,7 +45,7 @@ LITERALS = {
 
 FENCES = {
     "approvals._END_LATE": STATE,
-    "duties._ADD": NEW,
+    "duties.add": NEW,
     "duties.delete_old": TAKEN,
     "duties._END": TAKEN,
     "duties._FAILED": STATE,
@@ -75,7 +75,7 @@ FENCES = {
     "routing._EXPAND": TAKEN,
     "deliveries._CLAIM": TAKEN,
     "deliveries._FAILED": CLAIM,
-    "deliveries._SENT": CLAIM,
+    "deliveries.record_sent": CLAIM,
     "results.insert": NEW,
     "alerts.delete_old": TAKEN,
     "alerts._INSERT": NEW,
@@ -150,7 +150,7 @@ FENCES = {
     "slot_changes.delete_old": TAKEN,
     "slot_changes.record": NEW,
     "task_progress.record": ATTEMPT,
-    "tokens._FIND": PEOPLE,
+    "tokens.find": PEOPLE,
     "tokens._INSERT": PEOPLE,
     "tokens.revoke": PEOPLE,
     "tokens._REVOKE_ALL": PEOPLE,
@@ -187,11 +187,11 @@ FENCES = {
     "after_end._WAKE_LINE": NEW,
     "after_end._NEXT_DATE": TAKEN,
     "triggers._AFTER_UPDATES": OWNER,
-    "triggers._ASK": NEW,
+    "triggers._ask": NEW,
     "error_commands._RETRY": PEOPLE,
     "error_commands.drop_error_commands": PEOPLE,
     "control._ASK_HALT": TAKEN,
-    "control._CHANGE_VERSION": TAKEN,
+    "control.change_version": TAKEN,
     "control._END_WAITING": STATE,
     "control._REVIVE": TAKEN,
     "log_stores._ENTER": NEW,
@@ -215,7 +215,7 @@ FENCES = {
     "nodes.set_alive": STATE,
     "nodes.set_leaving": ITSELF,
     "nodes._SET_LEFT": ITSELF,
-    "projects._HOLD": PEOPLE,
+    "projects.hold": PEOPLE,
     "projects._SET": PEOPLE,
     "projects._SET_DEFAULTS": PEOPLE,
     "stuck_runs.end_timeless_waits": OWNER,
@@ -278,7 +278,7 @@ FENCES = {
     "workflow_instances._CLOSE": OWNER,
     "workflow_instances._FINISH": OWNER,
     "workflow_instances.take_back": OWNER,
-    "failover._CLAIM_FAILOVER": GONE,
+    "failover.claim_failover": GONE,
     "workflow_instances.reset_takeovers": OWNER,
     "failover._FAIL_OVER": GONE,
 }
