@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from dao.postgres.database import FencedTransaction
-from dao.postgres.notify import SCHEDULE, changed, notify
+from dao.postgres.notify import SCHEDULE
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
-from dao.postgres.statements import missing, statement
+from dao.postgres.statements import changing, missing, notifying, statement
 from model.changes import Changes
 from model.cluster.slots import Slot
 from model.errors import NotFound
@@ -98,35 +97,6 @@ _FIRE = Sql("""
     )
     SELECT fired.id, (SELECT count(*) FROM asked WHERE asked.schedule_id = fired.id) AS commands FROM fired
 """)
-
-
-_INSERT = Sql("""
-    INSERT INTO schedule (workflow_code, state, crontab, time_zone, start_time, end_time, params, misfire,
-                          misfire_grace_s, priority, failure_strategy, warning_type, alert_group, worker_group,
-                          environment)
-    VALUES (:workflow_code, :state, :crontab, :time_zone, :start_time, :end_time, :params, :misfire, :misfire_grace_s,
-            :priority, :failure_strategy, :warning_type, :alert_group, :worker_group, :environment)
-    RETURNING id
-""")
-# The trigger resets computed values, and the time from which fires count, when a value changes that they depend on.
-_CHANGE = Sql("""
-    UPDATE schedule
-    SET crontab = :crontab, time_zone = :time_zone, start_time = :start_time, end_time = :end_time, params = :params,
-        misfire = :misfire, misfire_grace_s = :misfire_grace_s, priority = :priority,
-        failure_strategy = :failure_strategy, warning_type = :warning_type, alert_group = :alert_group,
-        worker_group = :worker_group, environment = :environment, updated_at = clock_timestamp()
-    WHERE id = :id
-    RETURNING workflow_code
-""")
-# Setting ONLINE again retries a schedule with a problem, and changes nothing for one that works.
-_SET_STATE = Sql("""
-    UPDATE schedule
-    SET state = :state, updated_at = clock_timestamp(), problem = NULL,
-        next_fire_at = CASE WHEN state = :state AND problem IS NULL THEN next_fire_at END
-    WHERE id = :id
-    RETURNING workflow_code
-""")
-_REMOVE = Sql("DELETE FROM schedule WHERE id = :id RETURNING workflow_code")
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,48 +191,61 @@ async def find(connection: AsyncConnection, id_: ScheduleId) -> ScheduleRow:
     """One schedule. Raises `NotFound`."""
 
 
+@notifying(SCHEDULE)
+@changing(lambda workflow: Changes(definitions={workflow}))
+@statement("""
+    INSERT INTO schedule (workflow_code, state, crontab, time_zone, start_time, end_time, params, misfire,
+                          misfire_grace_s, priority, failure_strategy, warning_type, alert_group, worker_group,
+                          environment)
+    VALUES (:workflow, CASE WHEN :online THEN 'ONLINE' ELSE 'OFFLINE' END, :spec.crontab, :spec.time_zone,
+            :spec.start_time, :spec.end_time, :spec.params, :spec.misfire, :spec.misfire_grace_s, :spec.priority,
+            :spec.failure_strategy, :spec.warning_type, :spec.alert_group, :spec.worker_group, :spec.environment)
+    RETURNING id
+""")
 async def insert(
     connection: AsyncConnection, workflow: WorkflowCode, spec: ScheduleSpec, *, online: bool = True
 ) -> ScheduleId:
     """Save a new schedule; its times count from now. The caller checks it first: `ScheduleSpec.checked`."""
-    values = {**_values(spec), "workflow_code": workflow, "state": "ONLINE" if online else "OFFLINE"}
-    id_ = ScheduleId((await connection.execute(_INSERT, values)).scalar_one())
-    await _announce(connection, workflow)
-    return id_
 
 
-async def change(connection: AsyncConnection, id_: ScheduleId, spec: ScheduleSpec) -> None:
+# The trigger resets computed values, and the time from which fires count, when a value changes that they depend on.
+@notifying(SCHEDULE)
+@changing(lambda result: Changes(definitions={result}))
+@missing(_not_found)
+@statement("""
+    UPDATE schedule
+    SET crontab = :spec.crontab, time_zone = :spec.time_zone, start_time = :spec.start_time,
+        end_time = :spec.end_time, params = :spec.params, misfire = :spec.misfire,
+        misfire_grace_s = :spec.misfire_grace_s, priority = :spec.priority,
+        failure_strategy = :spec.failure_strategy, warning_type = :spec.warning_type, alert_group = :spec.alert_group,
+        worker_group = :spec.worker_group, environment = :spec.environment, updated_at = clock_timestamp()
+    WHERE id = :id_
+    RETURNING workflow_code
+""")
+async def change(connection: AsyncConnection, id_: ScheduleId, spec: ScheduleSpec) -> WorkflowCode:
     """Save new content; if the fire times changed, they count from now. Raises `NotFound`."""
-    workflow = (await connection.execute(_CHANGE, {**_values(spec), "id": id_})).scalar()
-    if workflow is None:
-        raise _not_found(id_)
-    await _announce(connection, workflow)
 
 
-async def set_state(connection: AsyncConnection, id_: ScheduleId, *, online: bool) -> None:
+# Setting ONLINE again retries a schedule with a problem, and changes nothing for one that works.
+@notifying(SCHEDULE)
+@changing(lambda result: Changes(definitions={result}))
+@missing(_not_found)
+@statement("""
+    UPDATE schedule
+    SET state = CASE WHEN :online THEN 'ONLINE' ELSE 'OFFLINE' END, updated_at = clock_timestamp(), problem = NULL,
+        next_fire_at = CASE WHEN (state = 'ONLINE') = :online AND problem IS NULL THEN next_fire_at END
+    WHERE id = :id_
+    RETURNING workflow_code
+""")
+async def set_state(connection: AsyncConnection, id_: ScheduleId, *, online: bool) -> WorkflowCode:
     """Set a schedule ONLINE, its times counted from now, or OFFLINE. Times that passed while OFFLINE are not missed.
 
     Raises `NotFound`.
     """
-    values = {"id": id_, "state": "ONLINE" if online else "OFFLINE"}
-    workflow = (await connection.execute(_SET_STATE, values)).scalar()
-    if workflow is None:
-        raise _not_found(id_)
-    await _announce(connection, workflow)
 
 
-async def remove(connection: AsyncConnection, id_: ScheduleId) -> None:
+@changing(lambda result: Changes(definitions={result}))
+@missing(_not_found)
+@statement("DELETE FROM schedule WHERE id = :id_ RETURNING workflow_code")
+async def remove(connection: AsyncConnection, id_: ScheduleId) -> WorkflowCode:
     """Delete a schedule; commands and runs that it started already continue. Raises `NotFound`."""
-    workflow = (await connection.execute(_REMOVE, {"id": id_})).scalar()
-    if workflow is None:
-        raise _not_found(id_)
-    await changed(connection, Changes(definitions={workflow}))
-
-
-async def _announce(connection: AsyncConnection, workflow: WorkflowCode) -> None:
-    await notify(connection, SCHEDULE)
-    await changed(connection, Changes(definitions={workflow}))
-
-
-def _values(spec: ScheduleSpec) -> dict[str, Any]:
-    return {name: getattr(spec, name) for name in ScheduleSpec.__slots__}

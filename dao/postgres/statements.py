@@ -75,7 +75,7 @@ def statement(text: str) -> Callable[[Function[C, P, R]], Function[C, P, R]]:
                 raise raised(values)
             answer: R = result()(rows)
             for announce in announces if is_sent else ():
-                await announce(connection, values)
+                await announce(connection, {**values, "result": answer})
             return answer
 
         call.announces = announces  # type: ignore[attr-defined]
@@ -104,7 +104,8 @@ def missing(
 
 
 def changing(changes: Callable[..., Changes]) -> Callable[[Function[C, P, R]], Function[C, P, R]]:
-    """Make a statement say to those who watch what it changed: what a function makes of those arguments that it has."""
+    """Make a statement say to those who watch what it changed: what a function makes of those arguments that it has, or
+    of the `result`."""
     names = list(signature(changes).parameters)
 
     async def announce(connection: AsyncConnection, values: Given) -> None:
