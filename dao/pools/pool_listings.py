@@ -4,25 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from dao.pools.rows import PoolCounts, ResourceRow, WaitingTask
+from dao.pools.rows import PoolCounts, PoolRow, ResourceRow, WaitingTask
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.statements import statement
 from model.pools.resources import ResourceState
-
-
-@dataclass(frozen=True, slots=True)
-class PoolRow:
-    """A pool in a list. `is_checked`: its resources are checked before they are given."""
-
-    description: str
-    is_counted: bool
-    is_checked: bool
-    version: int
-    changed_at: datetime
-    changed_by: str
-    counts: PoolCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +24,8 @@ class ResourceFilter:
 # index: pool_resource_name, resource_pool_name, pool_line_pkey. Of those that wait up to 10,000 are counted: a backlog
 # may have millions.
 @statement("""
-    SELECT p.description, p.counted IS NOT NULL, p.validity_check IS NOT NULL, p.version, p.changed_at, p.changed_by,
-           c.*
+    SELECT c.*, CASE WHEN p.counted IS NULL THEN 'NAMED' ELSE 'COUNT' END, p.description, p.version, p.changed_at,
+           p.changed_by, p.validity_check IS NOT NULL
     FROM resource_pool p CROSS JOIN LATERAL (
         SELECT p.name, count(*) FILTER (WHERE s.state <> 'REMOVED') AS total, count(*) FILTER (WHERE s.state = 'FREE'),
                count(*) FILTER (WHERE s.state = 'TAKEN'), count(*) FILTER (WHERE s.state = 'SET_ASIDE'),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from model.choices import Priority
 from model.pools.resources import ResourceState
@@ -24,6 +24,18 @@ class PoolCounts:
     checking: int
     removed: int
     waiting: int
+
+
+@dataclass(frozen=True)
+class PoolRow(PoolCounts):
+    """A pool in a list. `is_checked`: its resources are checked before they are given."""
+
+    kind: Literal["NAMED", "COUNT"]
+    description: str
+    version: int
+    changed_at: datetime
+    changed_by: str
+    is_checked: bool
 
 
 @dataclass(frozen=True)

@@ -53,12 +53,9 @@ class NodePatch(_Patch):
 
     @classmethod
     def of(cls, node: NodeRow) -> NodePatch:
-        return cls(
+        return cls.showing(
+            node,
             id=node.epoch,
-            kind=node.kind,
-            name=node.name,
-            address=node.address,
-            state=node.state,
             status=None if node.heartbeat is None else node.heartbeat.status,
             slot=None if node.slot is None else str(node.slot),
         )

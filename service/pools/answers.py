@@ -7,35 +7,25 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from dao.pools.rows import PoolCounts, ResourceRow, TaskOfRun, WaitingTask
+from dao.pools.rows import PoolRow, ResourceRow, TaskOfRun, WaitingTask
 from model.choices import Priority
 from service.fields import Answer, Id, Moment, WrittenId
 
 if TYPE_CHECKING:
-    from dao.pools.pool_listings import PoolRow
     from dao.pools.saved_pools import PoolHead
 
 Visible = Collection[str] | None
 """The projects whose tasks a caller may see; None = all."""
 
 
-class PoolAnswer(Answer, PoolCounts, etag="version"):
+class PoolAnswer(Answer, PoolRow, etag="version"):
     """A resource pool: how many resources it has (`total`), and how many of them are in which state.
 
     NAMED: they have names and data; COUNT: it is a limit, and they are called 1, 2, 3 ... `removed` ones are not in
     `total`: somebody holds them still. `waiting` counts the attempts in its line, up to 10,000.
     """
 
-    kind: Literal["NAMED", "COUNT"]
-    description: str
-    version: int
-    changed_at: Moment
-    changed_by: str
     is_checked: Annotated[bool, Field(description="its resources are checked before they are given")]
-
-    @classmethod
-    def of(cls, pool: PoolRow) -> PoolAnswer:
-        return cls(**_fields(pool))
 
 
 class PoolContent(PoolAnswer):
@@ -48,7 +38,7 @@ class PoolContent(PoolAnswer):
     @classmethod
     def of_content(cls, pool: PoolRow, head: PoolHead, yaml: str | None) -> PoolContent:
         """The answer for a pool; `yaml` None: to one who may not change it."""
-        return cls(**_fields(pool), check=PoolCheckAnswer.of(head, shows=yaml is not None), yaml=yaml)
+        return cls.showing(pool, check=PoolCheckAnswer.of(head, shows=yaml is not None), yaml=yaml)
 
 
 class PoolCheckAnswer(Answer):
@@ -159,15 +149,3 @@ class ResourceChange(Answer):
     set_aside_at: Moment | None = None
     set_aside_why: str | None = None
     set_aside_by: str | None = None
-
-
-def _fields(pool: PoolRow) -> dict[str, Any]:
-    return {
-        **vars(pool.counts),
-        "kind": "COUNT" if pool.is_counted else "NAMED",
-        "description": pool.description,
-        "version": pool.version,
-        "changed_at": pool.changed_at,
-        "changed_by": pool.changed_by,
-        "is_checked": pool.is_checked,
-    }

@@ -35,7 +35,7 @@ WORKFLOWS_MAX = 10
 async def list_pools(call: Call, query: PoolQuery) -> PageOf[PoolAnswer]:
     """List the resource pools by name: how many resources of each are free, taken or set aside, and how many wait."""
     found = await call.read(pools.page, query.limit + 1, query.after, query.q)
-    return page_of(found, query.limit, PoolAnswer.of, lambda each: each.counts.name)
+    return page_of(found, query.limit, PoolAnswer.model_validate, lambda each: each.name)
 
 
 @operation("GET", "/resource-pools/{name}", Right.VIEW_CLUSTER, TAG)

@@ -49,13 +49,7 @@ class SlotChangeAnswer(Answer, SlotChange):
 
     @classmethod
     def of(cls, change: SlotChange) -> SlotChangeAnswer:
-        return cls(
-            number=change.number,
-            at=change.at,
-            total=len(change.members),
-            members=[SlotMemberAnswer.model_validate(each) for each in change.members],
-            changes=[MemberChangeAnswer.model_validate(each) for each in change.changes],
-        )
+        return cls.showing(change, total=len(change.members))
 
 
 @operation("GET", "/slot-changes", Right.VIEW_CLUSTER, "cluster")
