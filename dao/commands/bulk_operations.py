@@ -17,7 +17,7 @@ from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
 from dao.postgres.statements import made_by, missing, statement
 from dao.run_lists.run_conditions import RunConditions
-from dao.runs.bulk import Matching
+from dao.run_lists.wanted_runs import WantedRuns
 from model.accounts.audits import ActorKind
 from model.errors import Refused
 from model.ids import AccountId
@@ -51,7 +51,7 @@ class NewOperation:
     """An operation that is to begin: what is done with which runs, those after `done_to` up to `last_run`."""
 
     action: BulkAction
-    wanted: Matching
+    wanted: WantedRuns
     total: int
     done_to: int
     last_run: int
@@ -97,7 +97,7 @@ async def insert(connection: AsyncConnection, new: NewOperation) -> int:
     return int((await connection.execute(_INSERT, values)).scalar_one())
 
 
-def _wanted(found: Mapping[str, Any]) -> Matching:
+def _wanted(found: Mapping[str, Any]) -> WantedRuns:
     since, until = (None if time is None else datetime.fromisoformat(time) for time in (found["since"], found["until"]))
     given = found["conditions"]
     conditions = RunConditions(
@@ -106,8 +106,10 @@ def _wanted(found: Mapping[str, Any]) -> Matching:
         **{name: given.get(name) for name in ("master", "worker", "words", "serial_key")},
     )
     states = [WorkflowState(state) for state in found["states"]]
-    return Matching(
-        *(states, found["workflow"], found["project"], since, found["children"], found["visible"]),
+    return WantedRuns(
+        **{name: found[name] for name in ("workflow", "project", "children", "visible")},
+        states=states,
+        since=since,
         until=until,
         conditions=conditions,
     )
@@ -174,7 +176,7 @@ async def resume(connection: AsyncConnection, id_: int) -> None:
     """Let an operation go on that was stopped or failed. Raises `Refused`."""
 
 
-def _written(wanted: Matching) -> str:
+def _written(wanted: WantedRuns) -> str:
     since, until = (None if time is None else time.isoformat() for time in (wanted.since, wanted.until))
     visible = None if wanted.visible is None else sorted(wanted.visible)
     fields = {name: getattr(wanted, name) for name in ("workflow", "project", "children")}

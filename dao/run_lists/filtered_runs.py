@@ -8,8 +8,8 @@ from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import filtered
 from dao.run_lists import run_listings as listings
 from dao.run_lists import run_walks
-from dao.run_lists.run_conditions import RunConditions, matching
-from dao.run_lists.run_pages import WantedRuns
+from dao.run_lists.run_conditions import ANY_RUN
+from dao.run_lists.wanted_runs import WantedRuns, matching
 from dao.runs.rows import Run
 from model.ids import WorkflowInstanceId
 
@@ -32,14 +32,14 @@ class RunsFound:
     down_to: WorkflowInstanceId | None = None
 
 
-async def page(connection: AsyncConnection, wanted: WantedRuns, conditions: RunConditions) -> RunsFound:
+async def page(connection: AsyncConnection, wanted: WantedRuns) -> RunsFound:
     """Up to `wanted.limit` runs."""
     more = replace(wanted, limit=wanted.limit + 1)
-    if conditions.is_any:
+    if wanted.conditions.is_any:
         found = await listings.runs(connection, more)
         runs = found[: wanted.limit]
         return RunsFound(runs, runs[-1].id if len(found) > wanted.limit else None)
-    walked = await run_walks.walk(connection, more, conditions)
+    walked = await run_walks.walk(connection, more)
     ids = walked.ids[: wanted.limit]
     by_id = await listings.present(connection, ids)
     # One whose state changed between the two statements is no longer wanted.
@@ -53,6 +53,6 @@ async def page(connection: AsyncConnection, wanted: WantedRuns, conditions: RunC
 
 async def child_count(connection: AsyncConnection, wanted: WantedRuns, *, after: int | None = None) -> int:
     """The number of child runs that a page leaves out without `children`; only those with an id above `after`."""
-    condition, values = matching(wanted)
+    condition, values = matching(replace(wanted, children=True, conditions=ANY_RUN))
     statement = filtered(_CHILDREN, condition, {**values, "after": after or 0})
     return int((await connection.execute(statement)).scalar_one())

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dao.run_lists.run_pages import WantedRuns
 from model.definitions.names import as_id
 from model.runs.triggers import Trigger
 
@@ -95,23 +94,3 @@ class RunConditions:
 
 
 ANY_RUN = RunConditions()
-
-_LIMITS = {
-    "states": "i.state = ANY(CAST(:states AS text[]))",
-    "workflow": "d.name = :workflow",
-    "project": "d.project = :project",
-    "visible": "d.project = ANY(CAST(:visible AS text[]))",
-    "since": "i.started_at >= CAST(:since AS timestamptz)",
-    "until": "i.started_at < CAST(:until AS timestamptz)",
-}
-
-
-def matching(wanted: WantedRuns) -> tuple[str, dict[str, Any]]:
-    """The condition on a run `i` and its definition `d`: states, workflows and starts; and its values."""
-    limits = {
-        "states": [state.value for state in wanted.states] or None,
-        "visible": None if wanted.visible is None else list(wanted.visible),
-        **{name: getattr(wanted, name) for name in ("workflow", "project", "since", "until")},
-    }
-    values = {name: value for name, value in limits.items() if value is not None}
-    return " AND ".join(_LIMITS[name] for name in values) or "true", values

@@ -10,7 +10,7 @@ from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
 from dao.run_lists import run_pages, run_walks
 from dao.run_lists.run_conditions import ANY_RUN
-from dao.runs.bulk import Matching, matching
+from dao.run_lists.wanted_runs import WantedRuns, matching
 from model.runs.states import WorkflowState
 
 CHECKED_MAX = 20_000
@@ -56,26 +56,26 @@ class Count:
     is_capped: bool
 
 
-async def count(connection: AsyncConnection, wanted: Matching, most: int) -> Count:
+async def count(connection: AsyncConnection, wanted: WantedRuns, most: int) -> Count:
     """How many match, up to `most`: it reads little more than it counts.
 
     Under conditions it checks up to `CHECKED_MAX` runs, and counts those that fit.
     """
     if not wanted.conditions.is_any:
-        walked = await run_walks.walk(connection, wanted.page(most + 1), wanted.conditions, CHECKED_MAX)
+        walked = await run_walks.walk(connection, wanted.page(most + 1), CHECKED_MAX)
         return Count(min(len(walked.ids), most), len(walked.ids) > most or walked.down_to is not None)
     number = int((await connection.execute(run_pages.counted(wanted.page(most + 1)))).scalar_one())
     return Count(min(number, most), number > most)
 
 
-async def estimate(connection: AsyncConnection, wanted: Matching) -> int:
+async def estimate(connection: AsyncConnection, wanted: WantedRuns) -> int:
     """About how many match, as the database's planner estimates; it reads none of them.
 
     Of conditions the planner knows nothing: their share is that among the newest runs, which are checked.
     """
     if wanted.conditions.is_any:
         return await _planned(connection, wanted)
-    walked = await run_walks.walk(connection, wanted.page(run_walks.WALK_MAX), wanted.conditions)
+    walked = await run_walks.walk(connection, wanted.page(run_walks.WALK_MAX))
     if walked.down_to is None:
         return len(walked.ids)
     return round(await _planned(connection, replace(wanted, conditions=ANY_RUN)) * walked.share)
@@ -87,13 +87,13 @@ async def planned_rows(connection: AsyncConnection, query: str, values: Mapping[
     return int(plan["Plan"]["Plan Rows"])
 
 
-async def _planned(connection: AsyncConnection, wanted: Matching) -> int:
+async def _planned(connection: AsyncConnection, wanted: WantedRuns) -> int:
     condition, values = matching(wanted)
     return await planned_rows(connection, _MATCHING.format(condition=condition), values)
 
 
 async def bars(
-    connection: AsyncConnection, wanted: Matching, until: datetime, bar_s: float, read: int = READ_MAX
+    connection: AsyncConnection, wanted: WantedRuns, until: datetime, bar_s: float, read: int = READ_MAX
 ) -> list[Bar]:
     """How many runs that match started in each part of `bar_s` seconds from `wanted.since` to `until`, by state.
 
@@ -120,7 +120,7 @@ async def bars(
     return [Bar(place, WorkflowState(state), number) for place, state, number in rows]
 
 
-async def is_read(connection: AsyncConnection, wanted: Matching, read: int = READ_MAX) -> bool:
+async def is_read(connection: AsyncConnection, wanted: WantedRuns, read: int = READ_MAX) -> bool:
     """Whether `bars` with the same arguments counts all that match: no older one started since `wanted.since`.
 
     If it reads the newest of all, runs are taken to start in the order of their ids.

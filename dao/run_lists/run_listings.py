@@ -15,7 +15,7 @@ from dao.postgres.rows import Row
 from dao.postgres.sql import Sql
 from dao.run_lists import run_pages
 from dao.run_lists.attempt_rows import attempts_that, task_of
-from dao.run_lists.run_pages import WantedRuns
+from dao.run_lists.wanted_runs import WantedRuns
 from dao.runs.backfills import dates_left
 from dao.runs.code_lists import readable_codes
 from dao.runs.rows import Run, TaskRun

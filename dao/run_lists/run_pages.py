@@ -18,12 +18,10 @@ BY id` the planner might walk the primary key, and read the whole history for a 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from dao.postgres.sql import Sql
+from dao.run_lists.wanted_runs import WantedRuns
 from model.runs.states import WorkflowState
 
 RANGES_MAX = 500
@@ -33,47 +31,6 @@ WALK_MAX = 4_000
 EACH_MIN = 20
 """So many candidates at least are read of each range."""
 _ID_MAX = 2**63 - 1
-
-
-@dataclass(frozen=True)
-class WantedRuns:
-    """The filter of a list, and where its page begins.
-
-    Args:
-        states: only these; none = all.
-        workflow: only those of workflows with this name.
-        project: only those of workflows of this project.
-        since: only those that started then or later; aware.
-        before: the last id of the previous page.
-        children: also the child runs of others.
-        visible: only those of workflows of these projects; None = of all.
-    """
-
-    limit: int
-    states: Sequence[WorkflowState] = ()
-    workflow: str | None = None
-    project: str | None = None
-    since: datetime | None = None
-    before: int | None = None
-    children: bool = True
-    visible: Collection[str] | None = None
-    until: datetime | None = None
-    only_children: bool = False
-
-    @property
-    def is_of_workflows(self) -> bool:
-        """Whether it depends on the workflow of a run."""
-        return (self.workflow, self.project, self.visible) != (None, None, None)
-
-    @property
-    def is_any(self) -> bool:
-        limits = self.states or self.is_of_workflows or self.since or self.until or self.only_children
-        return self.children and not limits
-
-    @property
-    def tops(self) -> list[bool]:
-        """Whether runs without a parent are wanted, those with one, or both."""
-        return [False] if self.only_children else [True, False] if self.children else [True]
 
 
 _IS_OF_WORKFLOWS = """(CAST(:workflow AS text) IS NULL OR name = :workflow)

@@ -13,8 +13,7 @@ from typing import Any
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
 from dao.run_lists import id_prefixes, run_pages
-from dao.run_lists.run_conditions import RunConditions
-from dao.run_lists.run_pages import WantedRuns
+from dao.run_lists.wanted_runs import WantedRuns
 from model.ids import WorkflowInstanceId
 from model.runs.states import WorkflowState
 from model.runs.triggers import Trigger
@@ -61,12 +60,11 @@ _WALK = """
 """
 
 
-async def walk(
-    connection: AsyncConnection, wanted: WantedRuns, conditions: RunConditions, walk_max: int | None = None
-) -> Walked:
-    """Up to `wanted.limit` of the newest runs that are wanted and meet the conditions."""
+async def walk(connection: AsyncConnection, wanted: WantedRuns, walk_max: int | None = None) -> Walked:
+    """Up to `wanted.limit` of the newest runs that are wanted."""
+    conditions = wanted.conditions
     page = max(walk_max or WALK_MAX, wanted.limit)
-    wanted_ids = _narrowed(replace(wanted, limit=page), conditions)
+    wanted_ids = _narrowed(replace(wanted, limit=page))
     if wanted_ids is None:
         return Walked([], None, 0)
     condition, values = conditions.sql("i")
@@ -86,8 +84,9 @@ async def walk(
     return Walked([WorkflowInstanceId(id_) for id_ in ids], down_to, candidates)
 
 
-def _narrowed(wanted: WantedRuns, conditions: RunConditions) -> WantedRuns | None:
+def _narrowed(wanted: WantedRuns) -> WantedRuns | None:
     """What is wanted, by as few ranges of the indexes as the conditions leave; None if they contradict each other."""
+    conditions = wanted.conditions
     if conditions.master is not None:
         unfinished = [state for state in wanted.states or WorkflowState if not state.is_final]
         if not unfinished:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
 
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql, filtered
 from dao.postgres.statements import statement
-from dao.run_lists import run_conditions
-from dao.run_lists.run_conditions import ANY_RUN, RunConditions
-from dao.run_lists.run_pages import WantedRuns
+from dao.run_lists.wanted_runs import WantedRuns, matching
 from model.ids import CommandId, WorkflowInstanceId
 from model.runs.states import WorkflowState
 
@@ -40,27 +36,6 @@ class RunState:
     id: WorkflowInstanceId
     project: str | None
     state: WorkflowState
-
-
-@dataclass(frozen=True)
-class Matching:
-    """Which runs are meant; see `listings.runs` and `RunConditions`."""
-
-    states: Sequence[WorkflowState] = ()
-    workflow: str | None = None
-    project: str | None = None
-    since: datetime | None = None
-    children: bool = True
-    visible: Collection[str] | None = None
-    until: datetime | None = None
-    conditions: RunConditions = ANY_RUN
-
-    def page(self, limit: int, before: int | None = None) -> WantedRuns:
-        """A page of them, as far as indexes have it: without the conditions."""
-        return WantedRuns(
-            *(limit, self.states, self.workflow, self.project, self.since, before, self.children, self.visible),
-            until=self.until,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +66,7 @@ async def count_older(connection: AsyncConnection, ids: Collection[int]) -> int:
 
 async def in_states(
     connection: AsyncConnection,
-    wanted: Matching,
+    wanted: WantedRuns,
     states: Collection[WorkflowState],
     limit: int,
     *,
@@ -108,13 +83,13 @@ async def in_states(
 
 
 async def counts(
-    connection: AsyncConnection, wanted: Matching, states: Collection[WorkflowState]
+    connection: AsyncConnection, wanted: WantedRuns, states: Collection[WorkflowState]
 ) -> dict[WorkflowState, int]:
     """How many runs match and are in each of these states; those that no run is in are missing."""
     return {WorkflowState(state): count for state, count in await connection.execute(_asked(_COUNTS, wanted, states))}
 
 
-def _asked(statement: str, wanted: Matching, states: Collection[WorkflowState], **values: object) -> Sql:
+def _asked(statement: str, wanted: WantedRuns, states: Collection[WorkflowState], **values: object) -> Sql:
     """A statement on the runs that match and are in one of these states."""
     condition, own = matching(wanted)
     if _UNFINISHED.issuperset(states):
@@ -141,11 +116,3 @@ async def fates(
     connection: AsyncConnection, ids: Collection[int], visible: Collection[str] | None = None
 ) -> list[Fate]:
     """What became of these commands, by id; without those of other than the `visible` projects (None = all)."""
-
-
-def matching(wanted: Matching) -> tuple[str, dict[str, Any]]:
-    """The condition on a run `i` and its definition `d` that says which runs are meant, and its values."""
-    condition, values = run_conditions.matching(wanted.page(0))
-    more, of_more = wanted.conditions.sql("i")
-    only_top = "" if wanted.children else " AND i.parent_instance_id IS NULL"
-    return f"{condition} AND {more}{only_top}", values | of_more

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dao.commands import commands
 from dao.commands.commands import NewCommand
 from dao.postgres.pool import AsyncConnection
+from dao.run_lists.wanted_runs import WantedRuns
 from dao.runs import bulk
-from dao.runs.bulk import Matching, RunState
+from dao.runs.bulk import RunState
 from model.accounts.rights import Right, is_seen
 from model.errors import Forbidden, Refused
 from model.runs.bulk import COMMAND_OF, BulkAction
@@ -171,7 +172,7 @@ async def _of_ids(
     return [run for run in found if run.state in fitting], skipped
 
 
-async def _wanted(call: Call, connection: AsyncConnection, asked: RunFilter) -> Matching:
+async def _wanted(call: Call, connection: AsyncConnection, asked: RunFilter) -> WantedRuns:
     if asked.project is not None:
         call.permit(asked.project)
     visible = call.visible()
@@ -183,7 +184,7 @@ async def _wanted(call: Call, connection: AsyncConnection, asked: RunFilter) -> 
     return matching(asked, await started_after(connection, asked), visible)
 
 
-async def _begin_large(call: Call, answer: BulkAnswer, wanted: Matching, first: int) -> BulkAnswer:
+async def _begin_large(call: Call, answer: BulkAnswer, wanted: WantedRuns, first: int) -> BulkAnswer:
     """Begin an operation that an API goes on with. Raises `Refused`: there is none in this process."""
     if (begun := call.backend.large_bulk) is None:
         raise Refused(

@@ -15,8 +15,9 @@ from dao.commands.bulk_operations import Asker, BulkOperation, BulkState, NewOpe
 from dao.commands.commands import NewCommand
 from dao.postgres.database import Database
 from dao.postgres.pool import AsyncConnection
+from dao.run_lists.wanted_runs import WantedRuns
 from dao.runs import bulk
-from dao.runs.bulk import Matching, RunState
+from dao.runs.bulk import RunState
 from model.errors import ShoalError, Unavailable
 from model.runs.bulk import COMMAND_OF, BulkAction
 from model.runs.command_moves import COMMAND_MOVES, REVIVING
@@ -32,7 +33,7 @@ OPERATION = "operation"
 
 
 async def begin(
-    connection: AsyncConnection, caller: Caller, action: BulkAction, wanted: Matching, first: int, total: int
+    connection: AsyncConnection, caller: Caller, action: BulkAction, wanted: WantedRuns, first: int, total: int
 ) -> int:
     """Insert an operation, which goes on in parts, and return its id.
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from dao.postgres import database
-from dao.run_lists import filtered_runs, run_counts
-from dao.runs import backfills, bulk
+from dao.run_lists import filtered_runs, run_counts, wanted_runs
+from dao.runs import backfills
 from model.accounts.rights import Right
 from model.time.durations import read_duration
 from service.call import Call
@@ -24,8 +24,8 @@ from service.runs.run_progress import with_progress
 if TYPE_CHECKING:
     from dao.postgres.pool import AsyncConnection
     from dao.run_lists.run_counts import Count
+    from dao.run_lists.wanted_runs import WantedRuns
     from dao.runs.backfills import RefusedDates
-    from dao.runs.bulk import Matching
 
 REFUSED_SHOWN_MAX = 5
 COUNTED_MAX = 10_000
@@ -61,7 +61,7 @@ async def list_runs(call: Call, query: RunQuery) -> RunsPage:
     async with call.reading() as connection:
         meant = matching(query, await started_after(connection, query), visible)
         wanted = meant.page(query.limit, query.after)
-        found = await filtered_runs.page(connection, wanted, meant.conditions)
+        found = await filtered_runs.page(connection, wanted)
         items = [ListedRun.of(run, visible) for run in found.runs]
         if query.progress or not PROGRESS.isdisjoint(query.fields):
             items = await with_progress(connection, items)
@@ -85,16 +85,21 @@ async def list_runs(call: Call, query: RunQuery) -> RunsPage:
     )
 
 
-def matching(asked: RunFilter, since: datetime | None, visible: Collection[str] | None) -> Matching:
+def matching(asked: RunFilter, since: datetime | None, visible: Collection[str] | None) -> WantedRuns:
     """The runs that a filter means, among those that may be seen."""
-    return bulk.Matching(
-        *(asked.state, asked.workflow, asked.project, since, asked.has_children, visible),
+    return wanted_runs.WantedRuns(
+        states=asked.state,
+        workflow=asked.workflow,
+        project=asked.project,
+        since=since,
+        children=asked.has_children,
+        visible=visible,
         until=asked.started_before,
         conditions=asked.conditions,
     )
 
 
-async def _counted(connection: AsyncConnection, query: RunQuery, meant: Matching) -> Count | None:
+async def _counted(connection: AsyncConnection, query: RunQuery, meant: WantedRuns) -> Count | None:
     if query.count == "estimate":
         return run_counts.Count(await run_counts.estimate(connection, meant), is_capped=False)
     return await run_counts.count(connection, meant, COUNTED_MAX) if query.count == "exact" else None

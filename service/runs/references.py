@@ -11,7 +11,7 @@ from dao.definitions.definitions import Definition
 from dao.postgres.pool import AsyncConnection
 from dao.run_lists import element_listings
 from dao.run_lists import run_listings as listings
-from dao.run_lists.run_pages import WantedRuns
+from dao.run_lists.wanted_runs import WantedRuns
 from dao.runs import lookups
 from dao.runs.rows import Run, TaskRun
 from model.accounts.rights import is_seen

@@ -10,8 +10,8 @@ from dao.definitions import schedule_listings
 from dao.pools import pool_listings as pools
 from dao.pools import pool_readings
 from dao.run_lists import element_listings, run_counts
+from dao.run_lists.wanted_runs import WantedRuns
 from dao.runs import attention, backfills, bulk, last_runs, live, run_progress, run_spans, usual_times
-from dao.runs.bulk import Matching
 from dao.tasks import task_logs
 from model.ids import TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from tests.dao.hot import RUNNING, WAITERS, Hot
@@ -39,7 +39,7 @@ VIEWS = {
     ),
     "bars of a histogram": Hot(
         lambda c: run_counts.bars(
-            c, Matching(since=datetime(2026, 1, 1, tzinfo=UTC)), datetime(2100, 1, 1, tzinfo=UTC), 3600.0, 10_000
+            c, WantedRuns(since=datetime(2026, 1, 1, tzinfo=UTC)), datetime(2100, 1, 1, tzinfo=UTC), 3600.0, 10_000
         ),
         {"workflow_instance_pkey"},
         20_000,
@@ -47,7 +47,7 @@ VIEWS = {
     "bars of one workflow": Hot(
         lambda c: run_counts.bars(
             c,
-            Matching(workflow="w", since=datetime(2026, 1, 1, tzinfo=UTC)),
+            WantedRuns(workflow="w", since=datetime(2026, 1, 1, tzinfo=UTC)),
             datetime(2100, 1, 1, tzinfo=UTC),
             3600.0,
             10_000,

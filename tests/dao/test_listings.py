@@ -7,7 +7,7 @@ import pytest
 from dao.cluster import node_listings, nodes
 from dao.commands import queue_listings
 from dao.run_lists import run_listings as listings
-from dao.run_lists.run_pages import WantedRuns
+from dao.run_lists.wanted_runs import WantedRuns
 from dao.tasks import task_claims
 from dao.tasks.task_claims import Report
 from model.choices import Priority

@@ -14,7 +14,7 @@ from dao.postgres.sql import Sql
 from dao.run_lists import run_counts, run_pages, run_walks
 from dao.run_lists import run_listings as listings
 from dao.run_lists.run_conditions import RunConditions
-from dao.runs.bulk import Matching
+from dao.run_lists.wanted_runs import WantedRuns
 from dao.tasks import attempt_listings as attempts
 from dao.tasks.attempt_listings import WALK_MAX, AttemptFilter
 from model.runs.states import TaskState, WorkflowState
@@ -174,7 +174,7 @@ async def test_bars_of_a_workflow_read_no_runs_of_other_projects_with_that_name(
             ({"project": "little"}, 1, 15, 15, False),
             ({"visible": ["little", "much"]}, 24, 1_000, 1_000, False),
         ):
-            wanted = Matching(workflow="often", since=day, children=True, **of)
+            wanted = WantedRuns(workflow="often", since=day, children=True, **of)
             bar_s = (later - day).total_seconds() / bars
             found, plan = await _explained(connection, run_counts.bars, wanted, later, bar_s, read)
             assert sum(bar.count for bar in found) == count, of
@@ -201,7 +201,7 @@ async def test_an_exact_count_reads_little_more_than_it_counts(database: Databas
     async with database.writing() as connection:
         await _run(connection, f"SET LOCAL session_replication_role = replica; {HISTORY}; {STATISTICS[statistics]}")
         for name, (asked, count, rows_read_max) in COUNTS.items():
-            wanted = Matching(**asked)
+            wanted = WantedRuns(**asked)
             found, plan = await _explained(connection, lambda c, wanted=wanted: run_counts.count(c, wanted, 100))
             assert found == run_counts.Count(count, is_capped=count == 100), name
             assert not plan.whole_tables & BIG, (name, plan)
@@ -241,15 +241,15 @@ async def test_a_walk_reads_a_bounded_number_of_rows(database: Database, statist
     async with database.writing() as connection:
         await _run(connection, f"SET LOCAL session_replication_role = replica; {HISTORY}; {STATISTICS[statistics]}")
         for name, (asked, conditions, rows_read_max) in WALKS.items():
-            wanted = run_pages.WantedRuns(51, **{"children": False, **asked})
-            walked, plan = await _explained(connection, run_walks.walk, wanted, conditions)
+            wanted = WantedRuns(51, **{"children": False, **asked}, conditions=conditions)
+            walked, plan = await _explained(connection, run_walks.walk, wanted)
             assert walked.ids == [], name
             assert not plan.whole_tables & BIG, (name, plan)
             assert _rows_read(plan) <= rows_read_max, (name, plan)
 
 
 async def _runs(connection: AsyncConnection, asked: dict[str, Any]) -> list[listings.Run]:
-    return await listings.runs(connection, run_pages.WantedRuns(51, **{"children": False, **asked}))
+    return await listings.runs(connection, WantedRuns(51, **{"children": False, **asked}))
 
 
 async def _run(connection: AsyncConnection, statements: str) -> None:

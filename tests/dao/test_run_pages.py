@@ -13,7 +13,7 @@ from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
 from dao.run_lists import run_listings as listings
 from dao.run_lists import run_pages
-from dao.run_lists.run_pages import WantedRuns
+from dao.run_lists.wanted_runs import WantedRuns
 from model.runs.states import WorkflowState
 from tests.dao.scene import Scene
 

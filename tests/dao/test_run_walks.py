@@ -13,7 +13,7 @@ from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
 from dao.run_lists import filtered_runs, id_prefixes, run_pages, run_walks
 from dao.run_lists.run_conditions import RunConditions
-from dao.run_lists.run_pages import WantedRuns
+from dao.run_lists.wanted_runs import WantedRuns
 from model.runs.states import WorkflowState
 from model.runs.triggers import Trigger
 from tests.dao.scene import Scene
@@ -98,11 +98,11 @@ async def test_a_page_that_is_not_full_says_down_to_where_runs_were_read(
     await _prepare(scene)
     asked = RunConditions(words="nothing has this")
     async with scene.database.reading() as connection:
-        found = await filtered_runs.page(connection, WantedRuns(10), asked)
+        found = await filtered_runs.page(connection, WantedRuns(10, conditions=asked))
         assert (found.runs, found.before, found.down_to) == ([], 101, 101)
-        last = await filtered_runs.page(connection, WantedRuns(10, before=10), asked)
+        last = await filtered_runs.page(connection, WantedRuns(10, before=10, conditions=asked))
         assert (last.runs, last.before, last.down_to) == ([], None, None)
-        full = await filtered_runs.page(connection, WantedRuns(2), RunConditions(triggers=[Trigger.HAND]))
+        full = await filtered_runs.page(connection, WantedRuns(2, conditions=RunConditions(triggers=[Trigger.HAND])))
         assert (len(full.runs), full.before, full.down_to) == (2, full.runs[-1].id, None)
 
 
@@ -129,7 +129,7 @@ async def _all_pages(
     ids: list[int] = []
     before = None
     while True:
-        page = await filtered_runs.page(connection, WantedRuns(limit, before=before, **wanted), conditions)
+        page = await filtered_runs.page(connection, WantedRuns(limit, before=before, **wanted, conditions=conditions))
         assert len(page.runs) <= limit
         ids += [run.id for run in page.runs]
         if page.before is None:
