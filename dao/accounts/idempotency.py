@@ -68,23 +68,13 @@ _FIND = Sql("""
 _PUT = Sql("""
     INSERT INTO idempotency_key (actor, key, request_hash, status, headers, body)
     SELECT actor, key, request_hash, status, headers, body
-    FROM unnest(CAST(:actor AS text[]), CAST(:key AS text[]), CAST(:request_hash AS bytea[]),
-                CAST(:status AS smallint[]), CAST(:headers AS jsonb[]), CAST(:body AS bytea[]))
+    FROM unnest(CAST(:0.actor AS text[]), CAST(:0.key AS text[]), CAST(:0.hash AS bytea[]),
+                CAST(:1.status AS smallint[]), CAST(:headers AS jsonb[]), CAST(:1.body AS bytea[]))
          AS n (actor, key, request_hash, status, headers, body)
     ON CONFLICT (actor, key) DO UPDATE SET request_hash = excluded.request_hash, created_at = clock_timestamp(),
         status = excluded.status, headers = excluded.headers, body = excluded.body
 """)
-_ROWS = RowArrays(
-    _PUT,
-    {
-        "actor": lambda row: row[0].actor,
-        "key": lambda row: row[0].key,
-        "request_hash": lambda row: row[0].hash,
-        "status": lambda row: row[1].status,
-        "headers": lambda row: json.dumps(dict(row[1].headers)),
-        "body": lambda row: row[1].body,
-    },
-)
+_ROWS = RowArrays(_PUT, {"headers": lambda row: json.dumps(dict(row[1].headers))})
 
 
 async def begin(connection: AsyncConnection, request: KeyedRequest) -> Answer | None:

@@ -56,18 +56,15 @@ _RECORD = Sql("""
                 THEN NULL ELSE n.command_id END,
            n.type, n.outcome, n.instance, :master, CAST(:current AS smallint), CAST(:total AS smallint),
            CASE WHEN isfinite(n.created_at) THEN n.created_at ELSE clock_timestamp() END, n.created_by
-    FROM unnest(CAST(:command_id AS bigint[]), CAST(:type AS text[]), CAST(:outcome AS text[]),
-                CAST(:instance AS bigint[]), CAST(:created_at AS timestamptz[]), CAST(:created_by AS text[]))
+    FROM unnest(CAST(:row.id AS bigint[]), CAST(:type AS text[]), CAST(:outcome AS text[]), CAST(:instance AS bigint[]),
+                CAST(:row.created_at AS timestamptz[]), CAST(:row.created_by AS text[]))
          AS n (command_id, type, outcome, instance, created_at, created_by)
 """)
 _OUTCOMES = RowArrays(
     _RECORD,
     {
-        "command_id": lambda each: each.row.id,
         "type": lambda each: each.row.type[:100],
         "outcome": lambda each: "DONE" if each.reason is None else "ERROR",
-        "created_at": lambda each: each.row.created_at,
-        "created_by": lambda each: each.row.created_by,
     },
 )
 

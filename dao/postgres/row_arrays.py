@@ -7,7 +7,7 @@ which took longer than the server takes to read them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from dao.postgres.sql import Sql, parameters_of
@@ -18,7 +18,7 @@ class RowArrays:
 
     Args:
         statement: its columns are its parameters of the form `CAST(:name AS type[])`.
-        getters: name of a column -> how its value is read from a row; else it is the row's attribute of that name.
+        getters: name of a column -> how its value is read from a row; else it is what `getter_of` reads.
     """
 
     def __init__(self, statement: Sql, getters: Mapping[str, Callable[[Any], object]] | None = None) -> None:
@@ -26,11 +26,20 @@ class RowArrays:
         own = getters or {}
         assert own.keys() <= columns.keys(), own.keys() - columns.keys()
         self._values = tuple(
-            (name, own.get(name) or attrgetter(name), notation_of(type_)) for name, type_ in columns.items()
+            (name, own.get(name) or getter_of(name), notation_of(type_)) for name, type_ in columns.items()
         )
 
     def values(self, rows: Sequence[object]) -> dict[str, object]:
         return {name: notation(list(map(get, rows))) for name, get, notation in self._values}
+
+
+def getter_of(path: str) -> Callable[[Any], Any]:
+    """How `name` or `name.inner` is read from a row by its attributes, `0` or `0.name` from a part of a tuple."""
+    first, _, rest = path.partition(".")
+    if not first.isdecimal():
+        return attrgetter(path)
+    part, get = itemgetter(int(first)), attrgetter(rest) if rest else None
+    return part if get is None else lambda row: get(part(row))
 
 
 def notation_of(type_: str) -> Callable[[list[Any]], object]:

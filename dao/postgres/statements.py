@@ -25,13 +25,12 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache, wraps
 from inspect import Parameter, signature
-from operator import attrgetter, itemgetter
 from types import NoneType, UnionType
 from typing import Any, Concatenate, ParamSpec, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from dao.postgres.notify import changed, notify
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.row_arrays import notation_of
+from dao.postgres.row_arrays import getter_of, notation_of
 from dao.postgres.rows import Row, Rows
 from dao.postgres.sql import Sql, parameters_of
 from model.changes import Changes
@@ -164,9 +163,7 @@ def _made_by(
     if first.isupper():
         return (lambda _: list(module[name])) if array_of else lambda _: module[name]
     assert first in arguments, f":{name} is no argument"
-    get = None
-    if attribute:
-        get = itemgetter(int(attribute)) if attribute.isdecimal() else attrgetter(attribute)
+    get = getter_of(attribute) if attribute else None
     if first not in several:
         if array_of:
             return lambda given: _listed(get(given[first]) if get else given[first])

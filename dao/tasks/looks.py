@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
@@ -50,10 +49,10 @@ _LOOKED = Sql("""
                                               AND e.state <> 'NEED_FAULT_TOLERANCE'), 0)) AS since,
                (SELECT coalesce(i.requested_state, i.state) FROM workflow_instance i
                 WHERE i.id = t.workflow_instance_id) AS run_state
-        FROM unnest(CAST(:id AS bigint[]), CAST(:attempt AS integer[]), CAST(:said AS text[]), CAST(:late AS text[]),
-                    CAST(:every_s AS double precision[]), CAST(:factor AS double precision[]),
-                    CAST(:every_s_max AS double precision[]), CAST(:within_s AS double precision[]),
-                    CAST(:at_s AS double precision[]))
+        FROM unnest(CAST(:id AS bigint[]), CAST(:attempt AS integer[]), CAST(:said AS text[]),
+                    CAST(:again.late AS text[]), CAST(:again.every_s AS double precision[]),
+                    CAST(:again.factor AS double precision[]), CAST(:again.every_s_max AS double precision[]),
+                    CAST(:again.within_s AS double precision[]), CAST(:again.at_s AS double precision[]))
              AS n (id, attempt, said, late, every_s, factor, every_s_max, within_s, at_s)
         JOIN task_instance t
           ON t.id = n.id AND coalesce(t.attempt = n.attempt AND t.worker_id = :worker AND t.ended_at IS NULL, false)
@@ -97,10 +96,7 @@ _LOOKED = Sql("""
            END AS owner
     FROM put p
 """)
-_LOOKS = RowArrays(
-    _LOOKED,
-    {name: attrgetter(f"again.{name}") for name in ("late", "every_s", "factor", "every_s_max", "within_s", "at_s")},
-)
+_LOOKS = RowArrays(_LOOKED)
 
 
 async def put_off(

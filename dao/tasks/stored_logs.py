@@ -36,21 +36,15 @@ class Wanted:
 # An attempt that returned to the queue may have run elsewhere, or on another day: then this is not its log.
 _WANTED = Sql("""
     SELECT t.id, t.state
-    FROM unnest(CAST(:id AS bigint[]), CAST(:run AS bigint[]), CAST(:day AS text[])) AS n (id, run, day)
+    FROM unnest(CAST(:task_instance_id AS bigint[]), CAST(:workflow_instance_id AS bigint[]), CAST(:date AS text[]))
+         AS n (id, run, day)
     CROSS JOIN LATERAL (SELECT * FROM task_instance i WHERE i.id = n.id OFFSET 0) AS t    -- index: task_instance_pkey
     LEFT JOIN node w ON w.id = t.worker_id
     WHERE t.workflow_instance_id = n.run AND to_char(t.queued_at, 'YYYYMMDD') = n.day
       AND coalesce(w.name = :worker, true)
       AND (SELECT 1 FROM stored_log s WHERE s.task_instance_id = n.id) IS NULL            -- index: stored_log_pkey
 """)
-_NAMED = RowArrays(
-    _WANTED,
-    {
-        "id": lambda name: name.task_instance_id,
-        "run": lambda name: name.workflow_instance_id,
-        "day": lambda name: name.date,
-    },
-)
+_NAMED = RowArrays(_WANTED)
 
 
 async def wanted(connection: AsyncConnection, names: Sequence[LogName], worker: str) -> Wanted:

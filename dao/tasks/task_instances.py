@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from dao.postgres.database import FencedTransaction
@@ -78,17 +77,17 @@ _QUEUE = Sql("""
            n.resources IS NULL AND n.stream IS NULL,
            CASE WHEN n.state = 'QUEUED' THEN clock_timestamp() + n.dispatch_timeout_s * interval '1 s' END
     FROM unnest(
-        CAST(:workflow_instance_id AS bigint[]), CAST(:task_code AS bigint[]), CAST(:attempt AS integer[]),
-        CAST(:task_name AS text[]), CAST(:task_type AS text[]), CAST(:state AS text[]), CAST(:worker_group AS text[]),
+        CAST(:workflow_instance_id AS bigint[]), CAST(:attempt.code AS bigint[]), CAST(:attempt.attempt AS integer[]),
+        CAST(:name AS text[]), CAST(:type AS text[]), CAST(:attempt.state AS text[]), CAST(:worker_group AS text[]),
         CAST(:workflow_priority AS text[]), CAST(:task_priority AS text[]),
-        CAST(:params AS text[]), CAST(:parameter_values AS text[]),
-        CAST(:wait_reason AS text[]), CAST(:timeout_strategy AS text[]), CAST(:reason AS text[]),
-        CAST(:outputs AS text[]), CAST(:branch AS text[]), CAST(:cache_key AS text[]),
+        CAST(:params AS text[]), CAST(:attempt.values AS text[]),
+        CAST(:attempt.wait_reason AS text[]), CAST(:timeout_strategy AS text[]), CAST(:attempt.reason AS text[]),
+        CAST(:attempt.outputs AS text[]), CAST(:branch AS text[]), CAST(:cache_key AS text[]),
         CAST(:environment AS text[]), CAST(:tenant AS text[]), CAST(:parameter_types AS text[]),
         CAST(:resources AS text[]), CAST(:stream AS text[]),
-        CAST(:write_ahead AS boolean[]), CAST(:dry_run AS boolean[]), CAST(:due_in_minutes AS double precision[]),
-        CAST(:timeout_s AS double precision[]), CAST(:dispatch_timeout_s AS double precision[]),
-        CAST(:retries AS smallint[])
+        CAST(:write_ahead AS boolean[]), CAST(:dry_run AS boolean[]),
+        CAST(:attempt.due_in_minutes AS double precision[]), CAST(:timeout_s AS double precision[]),
+        CAST(:dispatch_timeout_s AS double precision[]), CAST(:attempt.retries AS smallint[])
     ) WITH ORDINALITY AS n (
         workflow_instance_id, task_code, attempt, task_name, task_type, state, worker_group,
         workflow_priority, task_priority, params, parameter_values,
@@ -102,14 +101,7 @@ _QUEUE = Sql("""
     ORDER BY n.place  -- ids decide between equal priorities, and a hash join would return its rows in any order
 """)
 _TASKS = RowArrays(
-    _QUEUE,
-    {
-        **{"task_code": attrgetter("attempt.code"), "task_name": attrgetter("name"), "task_type": attrgetter("type")},
-        **{name: attrgetter(f"attempt.{name}") for name in ("attempt", "state", "retries", "reason", "outputs")},
-        **{name: attrgetter(f"attempt.{name}") for name in ("wait_reason", "due_in_minutes")},
-        "parameter_values": attrgetter("attempt.values"),
-        "branch": lambda new: None if new.attempt.branch is None else json.dumps(sorted(new.attempt.branch)),
-    },
+    _QUEUE, {"branch": lambda new: None if new.attempt.branch is None else json.dumps(sorted(new.attempt.branch))}
 )
 # A task with a cached result ends without being queued; its owner is notified as of any other end. The other tasks of
 # the same call are queued by the statement above, which has the same join.
@@ -130,17 +122,18 @@ _REUSE = Sql("""
                n.dry_run, n.timeout_s, n.dispatch_timeout_s, n.retries,
                NULL, clock_timestamp(), clock_timestamp(), n.resources IS NULL AND n.stream IS NULL, NULL
         FROM unnest(
-            CAST(:workflow_instance_id AS bigint[]), CAST(:task_code AS bigint[]), CAST(:attempt AS integer[]),
-            CAST(:task_name AS text[]), CAST(:task_type AS text[]), CAST(:state AS text[]),
-            CAST(:worker_group AS text[]), CAST(:workflow_priority AS text[]), CAST(:task_priority AS text[]),
-            CAST(:params AS text[]), CAST(:parameter_values AS text[]),
-            CAST(:wait_reason AS text[]), CAST(:timeout_strategy AS text[]), CAST(:reason AS text[]),
-            CAST(:outputs AS text[]), CAST(:branch AS text[]), CAST(:cache_key AS text[]),
+            CAST(:workflow_instance_id AS bigint[]), CAST(:attempt.code AS bigint[]),
+            CAST(:attempt.attempt AS integer[]), CAST(:name AS text[]), CAST(:type AS text[]),
+            CAST(:attempt.state AS text[]), CAST(:worker_group AS text[]),
+            CAST(:workflow_priority AS text[]), CAST(:task_priority AS text[]),
+            CAST(:params AS text[]), CAST(:attempt.values AS text[]),
+            CAST(:attempt.wait_reason AS text[]), CAST(:timeout_strategy AS text[]), CAST(:attempt.reason AS text[]),
+            CAST(:attempt.outputs AS text[]), CAST(:branch AS text[]), CAST(:cache_key AS text[]),
             CAST(:environment AS text[]), CAST(:tenant AS text[]), CAST(:parameter_types AS text[]),
             CAST(:resources AS text[]), CAST(:stream AS text[]),
-            CAST(:write_ahead AS boolean[]), CAST(:dry_run AS boolean[]), CAST(:due_in_minutes AS double precision[]),
-            CAST(:timeout_s AS double precision[]), CAST(:dispatch_timeout_s AS double precision[]),
-            CAST(:retries AS smallint[])
+            CAST(:write_ahead AS boolean[]), CAST(:dry_run AS boolean[]),
+            CAST(:attempt.due_in_minutes AS double precision[]), CAST(:timeout_s AS double precision[]),
+            CAST(:dispatch_timeout_s AS double precision[]), CAST(:attempt.retries AS smallint[])
         ) AS n (
             workflow_instance_id, task_code, attempt, task_name, task_type, state, worker_group,
             workflow_priority, task_priority, params, parameter_values,
@@ -190,24 +183,15 @@ _HALT = Sql("""
 _END_IN_MASTER = Sql("""
     UPDATE task_instance t
     SET state = n.state, ended_at = clock_timestamp(), reason = nullif(n.reason, ''), outputs = n.outputs
-    FROM unnest(CAST(:workflow_instance_id AS bigint[]), CAST(:task_code AS bigint[]), CAST(:attempt AS integer[]),
-                CAST(:state AS text[]), CAST(:reason AS text[]), CAST(:outputs AS text[]))
+    FROM unnest(CAST(:0 AS bigint[]), CAST(:1.code AS bigint[]), CAST(:1.attempt AS integer[]),
+                CAST(:1.state AS text[]), CAST(:1.reason AS text[]), CAST(:1.outputs AS text[]))
          AS n (workflow_instance_id, task_code, attempt, state, reason, outputs)
     JOIN workflow_instance i ON i.id = n.workflow_instance_id AND coalesce(i.master_id = :master, false)
     WHERE t.workflow_instance_id = n.workflow_instance_id AND t.task_code = n.task_code AND t.attempt = n.attempt
       AND coalesce(t.state = 'RUNNING_EXECUTION' AND t.worker_id IS NULL, false)
     RETURNING t.workflow_instance_id, t.task_code
 """)
-_ENDS = RowArrays(
-    _END_IN_MASTER,
-    {
-        **{"workflow_instance_id": itemgetter(0), "task_code": lambda end: end[1].code},
-        "attempt": lambda end: end[1].attempt,
-        "state": lambda end: end[1].state,
-        "reason": lambda end: end[1].reason,
-        "outputs": lambda end: end[1].outputs,
-    },
-)
+_ENDS = RowArrays(_END_IN_MASTER)
 
 
 async def queue(connection: FencedTransaction, tasks: Sequence[NewTask], master: Epoch) -> int:
