@@ -6,7 +6,8 @@
 
 In the text, `:account` is the argument of that name, `:account.id` an attribute of it, `:after.0` a part of a tuple,
 `:ROWS_MAX` a constant of the module. Of several `rows`, `CAST(:rows.id AS bigint[])` is the array of that attribute,
-`:rows.0` that of their first parts; `:rows` of a mapping are its keys, `:rows.values` the values.
+`:rows.0` that of their first parts; `:rows` of a mapping are its keys, `:rows.values` the values, which have
+attributes and parts too.
 
 The result is what the signature says: `R` the only row, `R | None` the first one if there is one, `list[R]` all,
 `set[R]` too, `dict[K, V]` the first column by the others, `dict[K, list[V]]` those of each first column, an empty list
@@ -113,11 +114,12 @@ def changing(changes: Callable[..., Changes]) -> Callable[[Function[C, P, R]], F
     return _announcing(announce)
 
 
-def notifying(channel: str) -> Callable[[Function[C, P, R]], Function[C, P, R]]:
-    """Make a statement wake everybody who listens to a channel."""
+def notifying(channel: str, *, named: bool = False) -> Callable[[Function[C, P, R]], Function[C, P, R]]:
+    """Make a statement wake everybody who listens to a channel, or if they are `named` those in its result."""
 
-    async def announce(connection: AsyncConnection, _: Given) -> None:
-        await notify(connection, channel)
+    async def announce(connection: AsyncConnection, values: Given) -> None:
+        if not named or values["result"]:
+            await notify(connection, channel, values["result"] if named else ())
 
     return _announcing(announce)
 
@@ -163,17 +165,16 @@ def _made_by(
     if first.isupper():
         return (lambda _: list(module[name])) if array_of else lambda _: module[name]
     assert first in arguments, f":{name} is no argument"
+    of_values, attribute = attribute.startswith("values"), attribute.removeprefix("values").removeprefix(".")
     get = getter_of(attribute) if attribute else None
     if first not in several:
         if array_of:
             return lambda given: _listed(get(given[first]) if get else given[first])
         return get and (lambda given: None if given[first] is None else get(given[first]))
-    if attribute == "values":
-        return lambda given: list(given[first].values())
     if get is not None:
         notation = notation_of(array_of)
-        return lambda given: notation(list(map(get, given[first])))
-    return lambda given: _listed(given[first])
+        return lambda given: notation(list(map(get, given[first].values() if of_values else given[first])))
+    return lambda given: list(given[first].values()) if of_values else _listed(given[first])
 
 
 def _listed(values: Collection[Any] | None) -> list[Any] | None:

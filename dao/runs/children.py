@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dao.postgres.database import FencedTransaction
-from dao.postgres.notify import EVENT, notify
+from dao.postgres.notify import EVENT
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
 from dao.postgres.sql import Sql
-from dao.postgres.statements import statement, unless_empty
+from dao.postgres.statements import notifying, statement, unless_empty
 from model.choices import Priority
 from model.ids import Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.runs.instances import ChildState, Parent
@@ -111,16 +111,6 @@ _NEW_CHILDREN = RowArrays(
         "parent": lambda new: str(new.parent),
     },
 )
-# For a child that succeeded only the link changes; the others are resumed, each by the command for its state.
-_RELINK = Sql("""
-    UPDATE workflow_instance c SET parent_attempt = r.attempt
-    FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS bigint[]), CAST(:befores AS smallint[]),
-                CAST(:indexes AS integer[]), CAST(:attempts AS smallint[]))
-         AS r (instance_id, code, before, child_index, attempt)
-    WHERE c.parent_instance_id = r.instance_id AND c.parent_task_code = r.code AND c.parent_attempt = r.before
-      AND c.child_index = r.child_index
-    RETURNING c.id, c.state
-""")
 _ASK = Sql("""
     INSERT INTO command (type, workflow_instance_id, created_by, from_above)
     SELECT a.type, a.instance_id, :asker, true
@@ -143,45 +133,6 @@ _HOLD = Sql("""
 _ANY_RUNS = Sql("""
     SELECT EXISTS (SELECT FROM workflow_instance
                    WHERE parent_instance_id = ANY(CAST(:ids AS bigint[])) AND ended_at IS NULL)
-""")
-_REPORT_UNMADE = Sql("""
-    WITH notified AS (
-        INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
-        SELECT instance, task_code, attempt, child_index, state,
-               CASE WHEN (SELECT code FROM workflow_definition WHERE code = u.workflow) IS NULL
-                      OR (SELECT project FROM workflow_definition WHERE code = u.workflow) IS NOT DISTINCT FROM
-                         (SELECT d.project FROM workflow_instance p
-                          JOIN workflow_definition d ON d.code = p.workflow_code
-                          WHERE p.id = u.instance)
-                    THEN reason END
-        FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS bigint[]), CAST(:attempts AS smallint[]),
-                    CAST(:indexes AS integer[]), CAST(:states AS text[]), CAST(:reasons AS text[]),
-                    CAST(:workflows AS bigint[]))
-             AS u (instance, task_code, attempt, child_index, state, reason, workflow)
-        RETURNING workflow_instance_id
-    )
-    SELECT DISTINCT p.master_id FROM notified JOIN workflow_instance p ON p.id = notified.workflow_instance_id
-""")
-# A child that was already resumed in another way will report its end itself. For a halted one the parent would wait
-# forever, so it counts as a failure if there is a reason.
-_REPORT_AT_REST = Sql("""
-    WITH notified AS (
-        INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
-        SELECT c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index,
-               CASE WHEN c.state = 'PAUSE' AND r.reason IS NOT NULL THEN 'FAILURE' ELSE c.state END,
-               CASE WHEN c.state = 'SUCCESS' THEN c.outputs
-                    WHEN (SELECT project FROM workflow_definition WHERE code = c.workflow_code) IS NOT DISTINCT FROM
-                         (SELECT d.project FROM workflow_instance p
-                          JOIN workflow_definition d ON d.code = p.workflow_code
-                          WHERE p.id = c.parent_instance_id)
-                         THEN coalesce(r.reason, c.reason) END
-        FROM unnest(CAST(:ids AS bigint[]), CAST(:reasons AS text[])) AS r (child_id, reason)
-        JOIN workflow_instance c ON c.id = r.child_id
-                                AND coalesce(c.parent_instance_id IS NOT NULL AND c.ended_at IS NOT NULL, false)
-        WHERE (SELECT p.id FROM workflow_instance p WHERE p.id = c.parent_instance_id) IS NOT NULL
-        RETURNING workflow_instance_id
-    )
-    SELECT DISTINCT p.master_id FROM notified JOIN workflow_instance p ON p.id = notified.workflow_instance_id
 """)
 _RESUMES = {
     WorkflowState.FAILURE: "START_FAILURE_TASK_PROCESS",
@@ -260,12 +211,25 @@ async def start(connection: FencedTransaction, new: Sequence[NewChild]) -> None:
         await report_unmade(connection, unmade)
 
 
+# For a child that succeeded only the link changes; the others are resumed, each by the command for its state.
+@statement("""
+    UPDATE workflow_instance c SET parent_attempt = r.attempt
+    FROM unnest(CAST(:links.0.instance AS bigint[]), CAST(:links.0.code AS bigint[]),
+                CAST(:links.0.attempt AS smallint[]), CAST(:links.0.index AS integer[]), CAST(:links.1 AS smallint[]))
+         AS r (instance_id, code, before, child_index, attempt)
+    WHERE c.parent_instance_id = r.instance_id AND c.parent_task_code = r.code AND c.parent_attempt = r.before
+      AND c.child_index = r.child_index
+    RETURNING c.id, c.state
+""")
+async def _relink(
+    connection: FencedTransaction, links: Sequence[tuple[Parent, int]]
+) -> dict[WorkflowInstanceId, WorkflowState]:
+    """Returns the states of these children."""
+
+
 async def resume(connection: FencedTransaction, links: Sequence[tuple[Parent, int]]) -> None:
     """Resume children of one attempt under another: (their current link, the new attempt) each."""
-    values = {**_places([parent for parent, _ in links]), "befores": [parent.attempt for parent, _ in links]}
-    values["attempts"] = [attempt for _, attempt in links]
-    rows = (await connection.execute(_RELINK, values)).all()
-    states = {WorkflowInstanceId(id_): WorkflowState(state) for id_, state in rows}
+    states = await _relink(connection, links)
     asked = [(_RESUMES[state], id_) for id_, state in states.items() if state in _RESUMES]
     # A child that somebody else resumed may have succeeded since its row was read, and notified the old attempt.
     if done := [id_ for id_, state in states.items() if state is WorkflowState.SUCCESS]:
@@ -288,30 +252,53 @@ async def halt(connection: FencedTransaction, halts: Mapping[WorkflowInstanceId,
     await connection.execute(_HALT, {"instances": list(halts), "types": types, "asker": SUB_WORKFLOW})
 
 
-async def report_unmade(connection: AsyncConnection, unmade: Sequence[Unmade]) -> None:
+@notifying(EVENT, named=True)
+@statement("""
+    WITH notified AS (
+        INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
+        SELECT instance, task_code, attempt, child_index, state,
+               CASE WHEN (SELECT code FROM workflow_definition WHERE code = u.workflow) IS NULL
+                      OR (SELECT project FROM workflow_definition WHERE code = u.workflow) IS NOT DISTINCT FROM
+                         (SELECT d.project FROM workflow_instance p
+                          JOIN workflow_definition d ON d.code = p.workflow_code
+                          WHERE p.id = u.instance)
+                    THEN reason END
+        FROM unnest(CAST(:unmade.parent.instance AS bigint[]), CAST(:unmade.parent.code AS bigint[]),
+                    CAST(:unmade.parent.attempt AS smallint[]), CAST(:unmade.parent.index AS integer[]),
+                    CAST(:unmade.state AS text[]), CAST(:unmade.reason AS text[]), CAST(:unmade.workflow AS bigint[]))
+             AS u (instance, task_code, attempt, child_index, state, reason, workflow)
+        RETURNING workflow_instance_id
+    )
+    SELECT DISTINCT p.master_id FROM notified JOIN workflow_instance p ON p.id = notified.workflow_instance_id
+""")
+async def report_unmade(connection: AsyncConnection, unmade: Sequence[Unmade]) -> set[Epoch]:
     """Notify the parent runs of children that were never created."""
-    values = {**_places([each.parent for each in unmade]), "states": [each.state for each in unmade]}
-    values["reasons"] = [each.reason for each in unmade]
-    values["workflows"] = [each.workflow for each in unmade]
-    masters = {Epoch(epoch) for (epoch,) in await connection.execute(_REPORT_UNMADE, values)}
-    await notify(connection, EVENT, masters)
 
 
-async def report_at_rest(connection: AsyncConnection, reasons: Mapping[WorkflowInstanceId, str | None]) -> None:
+# A child that was already resumed in another way will report its end itself. For a halted one the parent would wait
+# forever, so it counts as a failure if there is a reason.
+@notifying(EVENT, named=True)
+@statement("""
+    WITH notified AS (
+        INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
+        SELECT c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index,
+               CASE WHEN c.state = 'PAUSE' AND r.reason IS NOT NULL THEN 'FAILURE' ELSE c.state END,
+               CASE WHEN c.state = 'SUCCESS' THEN c.outputs
+                    WHEN (SELECT project FROM workflow_definition WHERE code = c.workflow_code) IS NOT DISTINCT FROM
+                         (SELECT d.project FROM workflow_instance p
+                          JOIN workflow_definition d ON d.code = p.workflow_code
+                          WHERE p.id = c.parent_instance_id)
+                         THEN coalesce(r.reason, c.reason) END
+        FROM unnest(CAST(:reasons AS bigint[]), CAST(:reasons.values AS text[])) AS r (child_id, reason)
+        JOIN workflow_instance c ON c.id = r.child_id
+                                AND coalesce(c.parent_instance_id IS NOT NULL AND c.ended_at IS NOT NULL, false)
+        WHERE (SELECT p.id FROM workflow_instance p WHERE p.id = c.parent_instance_id) IS NOT NULL
+        RETURNING workflow_instance_id
+    )
+    SELECT DISTINCT p.master_id FROM notified JOIN workflow_instance p ON p.id = notified.workflow_instance_id
+""")
+async def report_at_rest(connection: AsyncConnection, reasons: Mapping[WorkflowInstanceId, str | None]) -> set[Epoch]:
     """Notify the parent runs that these children, whose resume they requested, do not run.
 
     With the reason, or without one if the children are being halted themselves.
     """
-    values = {"ids": list(reasons), "reasons": list(reasons.values())}
-    masters = {Epoch(epoch) for (epoch,) in await connection.execute(_REPORT_AT_REST, values)}
-    if masters:
-        await notify(connection, EVENT, masters)
-
-
-def _places(parents: Sequence[Parent]) -> dict[str, object]:
-    return {
-        "instances": [parent.instance for parent in parents],
-        "codes": [parent.code for parent in parents],
-        "attempts": [parent.attempt for parent in parents],
-        "indexes": [parent.index for parent in parents],
-    }

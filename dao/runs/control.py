@@ -11,11 +11,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from dao.postgres.database import FencedTransaction
-from dao.postgres.notify import EVENT, changed, notify
+from dao.postgres.notify import EVENT, changed
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.rows import Row
 from dao.postgres.sql import Sql
-from dao.postgres.statements import made_by, statement
+from dao.postgres.statements import changing, made_by, notifying, statement
 from dao.runs.code_lists import Unreadable, read_codes
 from dao.runs.workflow_instances import read_instance
 from model.changes import Changes
@@ -99,25 +99,6 @@ _LOCK = Sql("""
            ending_after
     FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE
 """)
-_ASK_HALT = Sql("""
-    WITH asked AS (
-        UPDATE workflow_instance i SET requested_state = a.state
-        FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[])) AS a (id, state) WHERE i.id = a.id
-        RETURNING i.id, i.requested_state, i.master_id
-    ), reported AS (
-        INSERT INTO task_event (workflow_instance_id, task_code, attempt, state)
-        SELECT id, 0, 0, requested_state FROM asked
-    )
-    SELECT DISTINCT master_id FROM asked
-""")
-_END_WAITING = Sql("""
-    UPDATE workflow_instance i
-    SET state = e.state, ended_at = clock_timestamp(), reason = e.reason,
-        ending_as = CASE WHEN e.state = 'PAUSE' THEN i.ending_as END,
-        ending_reason = CASE WHEN e.state = 'PAUSE' THEN i.ending_reason END
-    FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[])) AS e (id, state, reason)
-    WHERE i.id = e.id AND coalesce(i.state = 'SERIAL_WAIT', false)
-""")
 _REVIVE = Sql("""
     UPDATE workflow_instance i
     SET state = CASE WHEN r.waits THEN 'SERIAL_WAIT' ELSE 'RUNNING_EXECUTION' END,
@@ -198,24 +179,37 @@ async def unfinished(connection: AsyncConnection) -> list[Unfinished]:
     """All runs that have not ended, by id."""
 
 
-async def ask_halt(connection: FencedTransaction, states: Mapping[WorkflowInstanceId, WorkflowState]) -> None:
+@notifying(EVENT, named=True)
+@changing(lambda states: Changes(runs=set(states)))
+@statement("""
+    WITH asked AS (
+        UPDATE workflow_instance i SET requested_state = a.state
+        FROM unnest(CAST(:states AS bigint[]), CAST(:states.values AS text[])) AS a (id, state) WHERE i.id = a.id
+        RETURNING i.id, i.requested_state, i.master_id
+    ), reported AS (
+        INSERT INTO task_event (workflow_instance_id, task_code, attempt, state)
+        SELECT id, 0, 0, requested_state FROM asked
+    )
+    SELECT DISTINCT master_id FROM asked
+""")
+async def ask_halt(connection: FencedTransaction, states: Mapping[WorkflowInstanceId, WorkflowState]) -> set[Epoch]:
     """Ask the owners to pause (READY_PAUSE) or stop (READY_STOP) these runs. In the row, so it survives them."""
-    rows = await connection.execute(_ASK_HALT, {"ids": list(states), "states": list(states.values())})
-    await changed(connection, Changes(runs=set(states)))
-    await notify(connection, EVENT, {Epoch(epoch) for (epoch,) in rows.all()})
 
 
+@changing(lambda ends: Changes(runs=set(ends)))
+@statement("""
+    UPDATE workflow_instance i
+    SET state = e.state, ended_at = clock_timestamp(), reason = e.reason,
+        ending_as = CASE WHEN e.state = 'PAUSE' THEN i.ending_as END,
+        ending_reason = CASE WHEN e.state = 'PAUSE' THEN i.ending_reason END
+    FROM unnest(CAST(:ends AS bigint[]), CAST(:ends.values.0 AS text[]), CAST(:ends.values.1 AS text[]))
+         AS e (id, state, reason)
+    WHERE i.id = e.id AND coalesce(i.state = 'SERIAL_WAIT', false)
+""")
 async def end_waiting(
     connection: FencedTransaction, ends: Mapping[WorkflowInstanceId, tuple[WorkflowState, str]]
 ) -> None:
     """End waiting runs that nobody drives: as PAUSE or STOP, with the reason. Those that wait no longer stay."""
-    values = {
-        "ids": list(ends),
-        "states": [state for state, _ in ends.values()],
-        "reasons": [reason for _, reason in ends.values()],
-    }
-    await connection.execute(_END_WAITING, values)
-    await changed(connection, Changes(runs=set(ends)))
 
 
 @made_by(read_instance)

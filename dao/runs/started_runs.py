@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from dao.postgres.database import FencedTransaction
-from dao.postgres.notify import EVENT, notify
+from dao.postgres.notify import EVENT
 from dao.postgres.pool import AsyncConnection
 from dao.postgres.sql import Sql
-from dao.postgres.statements import statement
+from dao.postgres.statements import notifying, statement
 from dao.runs.relations import ChildRun
 from model.ids import Epoch, WorkflowInstanceId
 from model.runs.instances import ChildState, Parent
@@ -23,18 +23,6 @@ _EXISTING = Sql("""
     FROM unnest(CAST(:runs AS text[]), CAST(:places AS text[])) AS w (run, place)
     JOIN workflow_instance i                                    -- index: workflow_instance_started_by_task
       ON left(split_part(i.started_by, '/', 1), 20) = w.run AND i.started_by = w.place
-""")
-_REPORT = Sql("""
-    WITH notified AS (
-        INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
-        SELECT b.instance, b.code, b.attempt, b.child_index, 'SUCCESS',
-               jsonb_build_object('started.run', b.id::text)::text
-        FROM unnest(CAST(:ids AS bigint[]), CAST(:instances AS bigint[]), CAST(:codes AS bigint[]),
-                    CAST(:attempts AS smallint[]), CAST(:indexes AS integer[]))
-             AS b (id, instance, code, attempt, child_index)
-        RETURNING workflow_instance_id
-    )
-    SELECT DISTINCT p.master_id FROM notified JOIN workflow_instance p ON p.id = notified.workflow_instance_id
 """)
 
 
@@ -59,18 +47,22 @@ async def of(
     """What tasks of these runs have started: to the task its run is over, with its id as the output."""
 
 
-async def report(connection: FencedTransaction, begun: Mapping[WorkflowInstanceId, Parent]) -> None:
+@notifying(EVENT, named=True)
+@statement("""
+    WITH notified AS (
+        INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
+        SELECT b.instance, b.code, b.attempt, b.child_index, 'SUCCESS',
+               jsonb_build_object('started.run', b.id::text)::text
+        FROM unnest(CAST(:begun AS bigint[]), CAST(:begun.values.instance AS bigint[]),
+                    CAST(:begun.values.code AS bigint[]), CAST(:begun.values.attempt AS smallint[]),
+                    CAST(:begun.values.index AS integer[]))
+             AS b (id, instance, code, attempt, child_index)
+        RETURNING workflow_instance_id
+    )
+    SELECT DISTINCT p.master_id FROM notified JOIN workflow_instance p ON p.id = notified.workflow_instance_id
+""")
+async def report(connection: FencedTransaction, begun: Mapping[WorkflowInstanceId, Parent]) -> set[Epoch]:
     """These runs were just made: notify the runs whose attempts asked for them."""
-    parents = list(begun.values())
-    values = {
-        "ids": list(begun),
-        "instances": [parent.instance for parent in parents],
-        "codes": [parent.code for parent in parents],
-        "attempts": [parent.attempt for parent in parents],
-        "indexes": [parent.index for parent in parents],
-    }
-    masters = {Epoch(epoch) for (epoch,) in await connection.execute(_REPORT, values)}
-    await notify(connection, EVENT, masters)
 
 
 @statement("""
