@@ -10,8 +10,9 @@ from datetime import datetime
 from pydantic import ValidationError
 
 from dao.postgres.pool import AsyncConnection
+from dao.postgres.rows import Row
 from dao.postgres.sql import Sql
-from dao.postgres.statements import statement
+from dao.postgres.statements import made_by, statement
 from model.definitions.layout import Layout
 from model.ids import WorkflowCode
 
@@ -26,13 +27,6 @@ class Version:
     tasks: int
     runs: int
     unfinished: int
-
-
-_LISTED = Sql("""
-    SELECT workflow_code, created_by, created_at, tags::text FROM workflow_version     -- index: workflow_version_pkey
-    JOIN unnest(CAST(:codes AS bigint[]), CAST(:versions AS integer[])) AS wanted (wanted_code, wanted_version)
-      ON workflow_code = wanted_code AND version = wanted_version
-""")
 
 
 @dataclass(frozen=True)
@@ -66,16 +60,21 @@ async def authorship(connection: AsyncConnection, code: WorkflowCode, version: i
     """Who saved a version; None if there is no such version."""
 
 
+def _listed(row: Row) -> ListedVersion:
+    tags = [tag for tag in json.loads(row.tags) if isinstance(tag, str)]
+    return ListedVersion(row.created_by, row.created_at, tags)
+
+
+@made_by(_listed)
+@statement("""
+    SELECT workflow_code, created_by, created_at, tags::text FROM workflow_version     -- index: workflow_version_pkey
+    JOIN unnest(CAST(:wanted.0 AS bigint[]), CAST(:wanted.1 AS integer[])) AS wanted (wanted_code, wanted_version)
+      ON workflow_code = wanted_code AND version = wanted_version
+""")
 async def listed(
     connection: AsyncConnection, wanted: Collection[tuple[WorkflowCode, int]]
 ) -> dict[WorkflowCode, ListedVersion]:
     """What a list says of a version each of some workflows; a version that is not there is left out."""
-    values = {"codes": [code for code, _ in wanted], "versions": [version for _, version in wanted]}
-    rows = (await connection.execute(_LISTED, values)).all()
-    return {
-        WorkflowCode(code): ListedVersion(by, at, [tag for tag in json.loads(tags) if isinstance(tag, str)])
-        for code, by, at, tags in rows
-    }
 
 
 @statement("""

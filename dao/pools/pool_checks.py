@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from dao.postgres.database import FencedTransaction
+from dao.postgres.row_arrays import RowArrays
 from dao.postgres.sql import Sql
 from dao.postgres.statements import statement
 from model.ids import Epoch
@@ -30,8 +31,8 @@ LATE_S = 60
 # row that somebody has locked holds up no other: it comes later.
 _RECORD = Sql("""
     WITH mine AS MATERIALIZED (
-        SELECT n.* FROM unnest(CAST(:ids AS bigint[]), CAST(:since AS timestamptz[]), CAST(:results AS boolean[]),
-                               CAST(:whys AS text[])) WITH ORDINALITY AS n (id, since, has_result, why, place)
+        SELECT n.* FROM unnest(CAST(:id AS bigint[]), CAST(:since AS timestamptz[]), CAST(:has_result AS boolean[]),
+                               CAST(:why AS text[])) WITH ORDINALITY AS n (id, since, has_result, why, place)
         JOIN pool_resource r ON r.id = n.id AND r.checking_by = :worker AND r.checking_since = n.since
     ), held AS MATERIALIZED (
         SELECT r.id, n.has_result, n.why
@@ -53,6 +54,7 @@ _RECORD = Sql("""
     SELECT wake_pool_line(ARRAY(SELECT name FROM resource_pool WHERE code IN (SELECT pool_code FROM checked))),
            ARRAY(SELECT place FROM mine WHERE id NOT IN (SELECT id FROM held)) AS locked
 """)
+_CHECKED = RowArrays(_RECORD)
 _DELETE_REMOVED = Sql("""
     DELETE FROM pool_resource
     WHERE id = ANY(ARRAY(SELECT id FROM pool_resource WHERE id = ANY(CAST(:ids AS bigint[])) AND removed
@@ -144,13 +146,6 @@ async def give_back(connection: FencedTransaction, running: Sequence[tuple[int, 
 async def record(connection: FencedTransaction, checked: Sequence[Checked], worker: Epoch) -> list[Checked]:
     """Write what came of checks, and wake the tasks that wait for these pools. What has changed since is left as it is.
     Returns those of resources whose rows somebody has locked: nothing is written of them."""
-    values = {
-        "ids": [each.id for each in checked],
-        "since": [each.since for each in checked],
-        "results": [each.has_result for each in checked],
-        "whys": [each.why for each in checked],
-        "worker": worker,
-    }
-    locked = [checked[place - 1] for place in (await connection.execute(_RECORD, values)).one().locked]
-    await connection.execute(_DELETE_REMOVED, {"ids": values["ids"]})
-    return locked
+    found = (await connection.execute(_RECORD, {**_CHECKED.values(checked), "worker": worker})).one()
+    await connection.execute(_DELETE_REMOVED, {"ids": [each.id for each in checked]})
+    return [checked[place - 1] for place in found.locked]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import EVENT, changed
 from dao.postgres.pool import AsyncConnection
+from dao.postgres.row_arrays import RowArrays
 from dao.postgres.rows import Row
 from dao.postgres.sql import Sql
 from dao.postgres.statements import changing, made_by, notifying, statement
@@ -114,8 +115,8 @@ _REVIVE = Sql("""
         resumes = CAST(r.new_resumes AS bigint[]),
         ending_as = CASE WHEN r.keeps_ending THEN i.ending_as END,
         ending_reason = CASE WHEN r.keeps_ending THEN i.ending_reason END
-    FROM unnest(CAST(:ids AS bigint[]), CAST(:repeats AS boolean[]), CAST(:executing AS text[]),
-                CAST(:keeps AS boolean[]), CAST(:attempts AS smallint[]), CAST(:waits AS boolean[]),
+    FROM unnest(CAST(:id AS bigint[]), CAST(:repeats AS boolean[]), CAST(:executing AS text[]),
+                CAST(:keeps_executing AS boolean[]), CAST(:attempt AS smallint[]), CAST(:waits AS boolean[]),
                 CAST(:resumes AS text[]), CAST(:keeps_ending AS boolean[]))
          AS r (revived_id, repeats, new_executing, keeps_executing, new_attempt, waits, new_resumes, keeps_ending)
     WHERE i.id = r.revived_id
@@ -128,6 +129,21 @@ _REVIVE = Sql("""
                    THEN greatest(0, extract(epoch FROM clock_timestamp() - coalesce(running_since, started_at)))
                    ELSE 0 END::float8 AS ran_s, ending_as, ending_reason
 """)
+
+
+def _array(codes: Collection[TaskCode]) -> str:
+    """A bigint[] as PostgreSQL reads it from a text: a parameter of arrays of several lengths does not exist."""
+    return "{" + ",".join(str(code) for code in sorted(codes)) + "}"
+
+
+_REVIVALS = RowArrays(
+    _REVIVE,
+    {
+        "executing": lambda each: None if each.executing is None else json.dumps(sorted(each.executing)),
+        "attempt": lambda each: each.parent and each.parent.attempt,
+        "resumes": lambda each: _array(each.resumes) if each.waits else None,
+    },
+)
 
 
 async def lock(connection: AsyncConnection, ids: Collection[WorkflowInstanceId]) -> dict[WorkflowInstanceId, Locked]:
@@ -243,22 +259,6 @@ async def revive(
     connection: FencedTransaction, revivals: Sequence[Revival], master: Epoch
 ) -> dict[WorkflowInstanceId, WorkflowInstance]:
     """Resume runs that have ended or wait, owned by this master."""
-    values = {
-        "master": master,
-        "ids": [each.id for each in revivals],
-        "repeats": [each.repeats for each in revivals],
-        "executing": [None if each.executing is None else json.dumps(sorted(each.executing)) for each in revivals],
-        "keeps": [each.keeps_executing for each in revivals],
-        "attempts": [each.parent.attempt if each.parent else None for each in revivals],
-        "waits": [each.waits for each in revivals],
-        "keeps_ending": [each.keeps_ending for each in revivals],
-        "resumes": [_array(each.resumes) if each.waits else None for each in revivals],
-    }
-    rows = (await connection.execute(_REVIVE, values)).all()
+    rows = (await connection.execute(_REVIVE, {**_REVIVALS.values(revivals), "master": master})).all()
     await changed(connection, Changes(runs={each.id for each in revivals}))
     return {WorkflowInstanceId(row.id): read_instance(row) for row in rows}
-
-
-def _array(codes: Collection[TaskCode]) -> str:
-    """A bigint[] as PostgreSQL reads it from a text: a parameter of arrays of several lengths does not exist."""
-    return "{" + ",".join(str(code) for code in sorted(codes)) + "}"

@@ -8,11 +8,10 @@ from datetime import datetime
 from zlib import crc32
 
 from dao.postgres.database import FencedTransaction
-from dao.postgres.notify import DEPENDENCY, changed, notify_each
+from dao.postgres.notify import DEPENDENCY, notify_each
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.row_arrays import RowArrays
 from dao.postgres.sql import Sql
-from dao.postgres.statements import statement
+from dao.postgres.statements import changing, statement
 from model.changes import Changes
 from model.ids import Epoch, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.runs.states import TaskState, WorkflowState
@@ -132,27 +131,6 @@ _WALK = Sql("""
       AND (workflow_instance_id, id) > (:after_instance, :after_task)
     ORDER BY workflow_instance_id, id LIMIT :limit
 """)
-# SKIP LOCKED: a lock on one of these rows must not delay the others.
-_END = Sql("""
-    WITH free AS MATERIALIZED (
-        SELECT t.id FROM task_instance t
-        JOIN workflow_instance i ON i.id = t.workflow_instance_id AND coalesce(i.master_id = :master, false)
-        WHERE t.id = ANY(CAST(:id AS bigint[])) AND coalesce(t.state = 'RUNNING_EXECUTION', false)
-        FOR UPDATE OF t SKIP LOCKED
-    ), ended AS (
-        UPDATE task_instance t
-        SET state = n.state, ended_at = clock_timestamp(), reason = n.reason, outputs = n.outputs
-        FROM unnest(CAST(:id AS bigint[]), CAST(:state AS text[]), CAST(:reason AS text[]), CAST(:outputs AS text[]))
-             AS n (id, state, reason, outputs)
-        WHERE t.id = ANY(ARRAY(SELECT id FROM free)) AND t.id = n.id
-        RETURNING t.id, t.workflow_instance_id, t.task_code, t.attempt, t.state, t.outputs
-    ), reported AS (
-        INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs)
-        SELECT workflow_instance_id, task_code, attempt, state, outputs FROM ended
-    )
-    SELECT id, workflow_instance_id FROM ended
-""")
-_ENDS = RowArrays(_END)
 _PAYLOAD_CHARACTERS_MAX = 7_000
 """PostgreSQL accepts just under 8,000 bytes."""
 
@@ -296,14 +274,36 @@ async def before(connection: AsyncConnection, spans: Sequence[Span]) -> dict[Spa
     return {spans[place - 1]: run for place, run in (await _before(connection, spans)).items()}
 
 
-async def end(connection: FencedTransaction, ends: Sequence[DependentEnd], master: Epoch) -> set[TaskInstanceId]:
-    """Write the ends of own DEPENDENT tasks that still wait, and notify their owner. Returns those written.
+# SKIP LOCKED: a lock on one of these rows must not delay the others.
+@changing(lambda result: Changes(tasks=set(result.values())))
+@statement("""
+    WITH free AS MATERIALIZED (
+        SELECT t.id FROM task_instance t
+        JOIN workflow_instance i ON i.id = t.workflow_instance_id AND coalesce(i.master_id = :master, false)
+        WHERE t.id = ANY(CAST(:ends.id AS bigint[])) AND coalesce(t.state = 'RUNNING_EXECUTION', false)
+        FOR UPDATE OF t SKIP LOCKED
+    ), ended AS (
+        UPDATE task_instance t
+        SET state = n.state, ended_at = clock_timestamp(), reason = n.reason, outputs = n.outputs
+        FROM unnest(CAST(:ends.id AS bigint[]), CAST(:ends.state AS text[]), CAST(:ends.reason AS text[]),
+                    CAST(:ends.outputs AS text[]))
+             AS n (id, state, reason, outputs)
+        WHERE t.id = ANY(ARRAY(SELECT id FROM free)) AND t.id = n.id
+        RETURNING t.id, t.workflow_instance_id, t.task_code, t.attempt, t.state, t.outputs
+    ), reported AS (
+        INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs)
+        SELECT workflow_instance_id, task_code, attempt, state, outputs FROM ended
+    )
+    SELECT id, workflow_instance_id FROM ended
+""")
+async def end(
+    connection: FencedTransaction, ends: Sequence[DependentEnd], master: Epoch
+) -> dict[TaskInstanceId, WorkflowInstanceId]:
+    """Write the ends of own DEPENDENT tasks that still wait, and notify their owner. Returns those written,
+    with their runs.
 
     A task missing in the result has ended already, or its row is locked.
     """
-    rows = (await connection.execute(_END, {**_ENDS.values(ends), "master": master})).all()
-    await changed(connection, Changes(tasks={run for _, run in rows}))
-    return {TaskInstanceId(id_) for id_, _ in rows}
 
 
 async def notify_masters(connection: FencedTransaction, happened: Iterable[Happened]) -> None:

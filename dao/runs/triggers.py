@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dao.postgres.database import FencedTransaction
+from dao.postgres.row_arrays import RowArrays
 from dao.postgres.rows import Row
 from dao.postgres.sql import Sql
 from dao.postgres.statements import statement, unless_empty
@@ -61,7 +62,7 @@ _AFTER_RUNS = Sql("""
 _AFTER_UPDATES = Sql("""
     WITH told AS (
         UPDATE task_instance t SET updated_datasets = CAST(u.datasets AS jsonb)
-        FROM unnest(CAST(:runs AS bigint[]), CAST(:codes AS bigint[]), CAST(:attempts AS integer[]),
+        FROM unnest(CAST(:instance AS bigint[]), CAST(:code AS bigint[]), CAST(:attempt AS integer[]),
                     CAST(:datasets AS text[])) AS u (run, code, attempt, datasets)
         JOIN workflow_instance i ON i.id = u.run AND i.master_id = :master
         WHERE t.workflow_instance_id = u.run AND t.task_code = u.code AND t.attempt = u.attempt
@@ -132,6 +133,7 @@ _AFTER_UPDATES = Sql("""
     FROM starts JOIN known ON (known.run, known.code, known.attempt) = (starts.run, starts.task, starts.attempt)
     ORDER BY starts.run, starts.task, starts.code, starts.datasets
 """)
+_UPDATES = RowArrays(_AFTER_UPDATES, {"datasets": lambda each: json.dumps(list(each.datasets), ensure_ascii=False)})
 
 
 async def after_runs(connection: FencedTransaction, ids: Sequence[WorkflowInstanceId]) -> None:
@@ -141,13 +143,8 @@ async def after_runs(connection: FencedTransaction, ids: Sequence[WorkflowInstan
 
 async def after_updates(connection: FencedTransaction, updates: Sequence[DatasetUpdate], master: Epoch) -> None:
     """Start what waits for these datasets, except what was started for the same attempts before; of own runs."""
-    values = {
-        "runs": [each.instance for each in updates],
-        "codes": [each.code for each in updates],
-        "attempts": [each.attempt for each in updates],
-        "datasets": [json.dumps(list(each.datasets), ensure_ascii=False) for each in updates],
-    }
-    await _ask(connection, (await connection.execute(_AFTER_UPDATES, {**values, "master": master})).all())
+    values = {**_UPDATES.values(updates), "master": master}
+    await _ask(connection, (await connection.execute(_AFTER_UPDATES, values)).all())
 
 
 # Apart from what is found: an INSERT into `command` wakes all masters, even one of no rows.

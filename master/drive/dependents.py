@@ -211,7 +211,7 @@ class Dependents:
         """Write these; return those whose rows others have locked."""
         async with self._life.writing() as connection:
             with blaming_the_data():
-                done = await dependencies.end(connection, ends, self._life.me.epoch)
+                done = set(await dependencies.end(connection, ends, self._life.me.epoch))
         self._changed.set()
         self._drop(done)
         missing = {each.id for each in ends} - done

@@ -182,7 +182,7 @@ FENCES = {
     "definitions._INSERT_VERSION": PEOPLE,
     "definitions._SET_HEAD": PEOPLE,
     "demo.insert_commands": PEOPLE,
-    "dependencies._END": OWNER,
+    "dependencies.end": OWNER,
     "after_end._NOTIFY_PARENT": NEW,
     "after_end._WAKE_LINE": NEW,
     "after_end._NEXT_DATE": TAKEN,
