@@ -6,14 +6,17 @@
 
 In the text, `:account` is the argument of that name, `:account.id` an attribute of it, `:after.0` a part of a tuple,
 `:ROWS_MAX` a constant of the module. Of several `rows`, `CAST(:rows.id AS bigint[])` is the array of that attribute,
-`:rows.0` that of their first parts; `:rows` of a mapping are its keys, `:rows.values` the values, which have
-attributes and parts too.
+`:rows.0` that of their first parts; `:rows` of a mapping are its keys, `:rows.values` and `:rows.values.id` are of its
+values.
 
 The result is what the signature says: `R` the only row, `R | None` the first one if there is one, `list[R]` all,
-`set[R]` too, `dict[K, V]` the first column by the others, `dict[K, list[V]]` those of each first column, an empty list
-for what has none; `None` nothing. `int` and `bool` of a statement that returns
-no rows are how many it wrote, and whether any. `R` is a dataclass or named tuple of the columns in their order, with
-an enum, a tuple, a mapping or another row where a field is one; or the type of the only column.
+`set[R]` too, `dict[K, V]` the first column by the others, `dict[K, list[V]]` all of each first column and an empty list
+for what has none; `None` nothing. `int` and `bool` of a statement that returns no rows are how many it wrote, and
+whether any. `R` is a dataclass or named tuple of the columns in their order, with an enum, a tuple, a mapping or
+another row where a field is one; or the type of the only column.
+
+Above `@statement` may stand what it is if there is no row (`@missing`), what makes an `R` of a row (`@made_by`), and
+who hears of it (`@changing`, `@notifying`).
 """
 
 from __future__ import annotations
@@ -135,7 +138,7 @@ def _announcing(
 
 
 def made_by(make: Callable[[Row], Any]) -> Callable[[Function[C, P, R]], Function[C, P, R]]:
-    """Have `R`, or `V`, of a statement made of each row by a function: what is stored differs from what is read."""
+    """Have each `R`, or `V`, of a statement made of its row by a function: what is stored differs from what is read."""
 
     def made(function: Function[C, P, R]) -> Function[C, P, R]:
         vars(function)["made"] = make

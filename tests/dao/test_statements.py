@@ -18,8 +18,10 @@ import pytest
 from psycopg.pq import ExecStatus
 
 from dao.postgres.database import Database
+from dao.postgres.notify import collecting
 from dao.postgres.pool import AsyncConnection
-from dao.postgres.statements import missing, reader_of, statement
+from dao.postgres.statements import changing, made_by, missing, notifying, reader_of, statement
+from model.changes import Changes
 from model.errors import NotFound
 from model.runs.states import TaskState
 from tests.every import every
@@ -85,6 +87,28 @@ async def test_arguments_their_attributes_and_constants_are_bound_and_rows_have_
         assert (await named(connection, given, "SUCCESS")).state is TaskState.SUCCESS
         with pytest.raises(NotFound, match="nothing above 4"):
             await named(connection, given, None, 4)
+
+
+@notifying("shoal_test", named=True)
+@changing(lambda result: Changes(runs=set(result)))
+@made_by(lambda row: row.number + 1)
+@statement(
+    "SELECT key, number FROM unnest(CAST(:given AS bigint[]), CAST(:given.values.0 AS bigint[])) AS u (key, number)"
+)
+async def grouped(connection: AsyncConnection, given: Mapping[int, tuple[int, str]]) -> dict[int, list[int]]: ...
+
+
+async def test_what_is_made_of_rows_is_grouped_and_said_to_those_whom_it_concerns(database: Database) -> None:
+    async with database.reading() as connection:
+        with collecting(connection, None) as notices:
+            found = await grouped(connection, {1: (4, "a"), 2: (5, "b")})
+            assert (found, found[3]) == ({1: [5], 2: [6], 3: []}, [])
+            ((_, sent),) = notices.statements()
+            assert ("shoal_test", "1,2") in zip(sent["channels"], sent["payloads"], strict=True)
+            assert notices.changes.runs == {1, 2}
+        with collecting(connection, None) as notices:
+            await grouped(connection, {})
+            assert notices.statements() == []
 
 
 def _oid(function: Callable[..., Any], name: str) -> int:
