@@ -168,7 +168,8 @@ def _made_by(
     if first.isupper():
         return (lambda _: list(module[name])) if array_of else lambda _: module[name]
     assert first in arguments, f":{name} is no argument"
-    of_values, attribute = attribute.startswith("values"), attribute.removeprefix("values").removeprefix(".")
+    if of_values := first in several and attribute.partition(".")[0] == "values":
+        attribute = attribute.partition(".")[2]
     get = getter_of(attribute) if attribute else None
     if first not in several:
         if array_of:
