@@ -93,11 +93,12 @@ class Pool:
                 f"all {self._connections_max} connections to the database were in use for {self._wait_s_max:g} s"
             ) from None
         try:
+            generation = self._generation  # of the time before: what is made meanwhile may be of the dead server
             while self._idle:
                 connection = self._idle.pop()
                 if not connection.closed:
-                    return connection, self._generation
-            return await self._connect(), self._generation
+                    return connection, generation
+            return await self._connect(), generation
         except BaseException:
             self._room.release()
             raise

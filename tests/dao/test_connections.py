@@ -9,7 +9,9 @@ from contextlib import AsyncExitStack
 import pytest
 
 from dao.postgres import database as module
-from dao.postgres.database import Database
+from dao.postgres.connection import Connection
+from dao.postgres.database import Database, connect
+from dao.postgres.pool import Pool
 from dao.postgres.sql import Sql
 from tests.dao.scene import Scene
 from tests.eventually import eventually
@@ -101,6 +103,25 @@ async def test_what_is_given_back_while_the_others_are_closed_is_closed_too(scen
             await eventually(lambda: scene.sql(OURS), until=[0], within_s=30)
     finally:
         gc.enable()
+
+
+async def test_what_is_made_while_the_others_are_closed_is_closed_too(scene: Scene) -> None:
+    is_made, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slowly() -> Connection:
+        connection = await connect(scene.database.url, "shoal-idle", 5)
+        is_made.set()
+        await go_on.wait()
+        return connection
+
+    pool = Pool(slowly, 1)
+    taking = asyncio.create_task(pool.take())
+    await is_made.wait()
+    pool.close_idle()
+    go_on.set()
+    connection, generation = await taking
+    await pool.give_back(connection, generation)
+    assert connection.closed and pool.idle == 0
 
 
 async def test_a_node_plans_each_statement_once_at_its_first_execution(scene: Scene) -> None:
