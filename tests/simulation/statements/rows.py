@@ -86,8 +86,12 @@ def tell_event(
     tx.insert(tx.server.events, id_, values)
 
 
-def note_owners(tx: Transaction, instances: Collection[int]) -> None:
-    tx.notes.append((EVENT, ",".join(sorted({str(each.master_id) for _, each in rows_of(tx, instances)}))))
+def note_owners(tx: Transaction, instances: Collection[int]) -> set[Epoch]:
+    """Wake the owners of these runs, and return them."""
+    owners = {Epoch(each.master_id) for _, each in rows_of(tx, instances)}
+    if owners:
+        tx.notes.append((EVENT, ",".join(sorted(map(str, owners)))))
+    return owners
 
 
 def read_instance(tx: Transaction, each: Values) -> WorkflowInstance:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
 from dao.runs.children import SUB_WORKFLOW, Above, NewChild, Unmade
-from model.ids import TaskCode, WorkflowInstanceId
+from model.ids import Epoch, TaskCode, WorkflowInstanceId
 from model.runs.command_moves import CommandType
 from model.runs.instances import ChildState, Parent
 from model.runs.states import TaskState, WorkflowState
@@ -49,7 +50,7 @@ def _children(tx: Transaction, ids: Collection[int]) -> list[tuple[Row, Values]]
 
 def of(tx: Transaction, parents: Collection[WorkflowInstanceId]) -> dict[WorkflowInstanceId, list[ChildState]]:
     """A child that its task resumes counts as running, even before its command is taken."""
-    found: dict[WorkflowInstanceId, list[ChildState]] = {id_: [] for id_ in parents}
+    found: dict[WorkflowInstanceId, list[ChildState]] = defaultdict(list)
     if not parents:
         return found
     resumed = {
@@ -124,14 +125,14 @@ def halt(tx: Transaction, halts: Mapping[WorkflowInstanceId, TaskState]) -> None
         commands.ask(tx, C.PAUSE if pauses else C.STOP, **asked_for)
 
 
-def report_unmade(tx: Transaction, unmade: Sequence[Unmade]) -> None:
+def report_unmade(tx: Transaction, unmade: Sequence[Unmade]) -> set[Epoch]:
     for each in unmade:
         parent = each.parent
         tell_event(tx, parent.instance, parent.code, parent.attempt, each.state, parent.index, each.reason)
-    note_owners(tx, {each.parent.instance for each in unmade})
+    return note_owners(tx, {each.parent.instance for each in unmade})
 
 
-def report_at_rest(tx: Transaction, reasons: Mapping[WorkflowInstanceId, str | None]) -> None:
+def report_at_rest(tx: Transaction, reasons: Mapping[WorkflowInstanceId, str | None]) -> set[Epoch]:
     """A continued child reports its own end; a resting one counts as a failure if there is a reason."""
     told = set()
     for row, each in rows_of(tx, reasons):
@@ -142,5 +143,4 @@ def report_at_rest(tx: Transaction, reasons: Mapping[WorkflowInstanceId, str | N
         why = each.outputs if each.state is W.SUCCESS else reason or each.reason
         tell_event(tx, parent.instance, parent.code, parent.attempt, state, parent.index, why)
         told.add(parent.instance)
-    if told:
-        note_owners(tx, told)
+    return note_owners(tx, told)

@@ -48,12 +48,12 @@ def serial_lines(tx: Transaction, ids: Collection[WorkflowInstanceId]) -> set[Li
     return {Line(each.workflow_code, each.serial_key) for each in serial}
 
 
-def ask_halt(tx: Transaction, states: Mapping[WorkflowInstanceId, WorkflowState]) -> None:
+def ask_halt(tx: Transaction, states: Mapping[WorkflowInstanceId, WorkflowState]) -> set[Epoch]:
     for row, _ in rows_of(tx, states):
         tx.update(row, requested_state=states[row.id])
     for id_, state in states.items():
         tell_event(tx, id_, 0, 0, state)
-    note_owners(tx, states)
+    return note_owners(tx, states)
 
 
 def end_waiting(tx: Transaction, ends: Mapping[WorkflowInstanceId, tuple[WorkflowState, str]]) -> None:

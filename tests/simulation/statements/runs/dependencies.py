@@ -125,9 +125,9 @@ def before(tx: Transaction, spans: Sequence[Span]) -> dict[Span, Before]:
     return found
 
 
-def end(tx: Transaction, ends: Sequence[DependentEnd], master: Epoch) -> set[TaskInstanceId]:
+def end(tx: Transaction, ends: Sequence[DependentEnd], master: Epoch) -> dict[TaskInstanceId, WorkflowInstanceId]:
     """FOR UPDATE SKIP LOCKED of those that are own and wait; UPDATE; INSERT INTO task_event."""
-    ended = set()
+    ended = {}
     for each in ends:
         row = tx.server.tasks.rows.get(each.id)
         task = None if row is None else tx.see(row)
@@ -137,7 +137,7 @@ def end(tx: Transaction, ends: Sequence[DependentEnd], master: Epoch) -> set[Tas
             tx.update(row, state=each.state, ended_s=tx.server.now_s, reason=each.reason, outputs=each.outputs)
             run, code, attempt = task.workflow_instance_id, task.task_code, task.attempt
             tell_event(tx, run, code, attempt, each.state, given=each.outputs)
-            ended.add(TaskInstanceId(each.id))
+            ended[TaskInstanceId(each.id)] = WorkflowInstanceId(run)
     return ended
 
 

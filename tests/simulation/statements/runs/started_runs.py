@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
-from model.ids import WorkflowInstanceId
+from model.ids import Epoch, WorkflowInstanceId
 from model.logic.sub_process import STARTED_RUN
 from model.runs.commands import read_parent
 from model.runs.instances import ChildState, Parent
@@ -30,15 +31,15 @@ def existing(tx: Transaction, parents: Sequence[Parent]) -> dict[Parent, Workflo
 
 
 def of(tx: Transaction, runs: Collection[WorkflowInstanceId]) -> dict[WorkflowInstanceId, list[ChildState]]:
-    found: dict[WorkflowInstanceId, list[ChildState]] = {id_: [] for id_ in runs}
+    found: dict[WorkflowInstanceId, list[ChildState]] = defaultdict(list)
     for id_, parent in sorted(_of(tx, runs), key=lambda each: each[0]):
         outputs = json.dumps({STARTED_RUN: str(id_)})
         found[parent.instance].append(ChildState(parent.code, parent.attempt, 0, WorkflowState.SUCCESS, outputs))
     return found
 
 
-def report(tx: Transaction, begun: Mapping[WorkflowInstanceId, Parent]) -> None:
+def report(tx: Transaction, begun: Mapping[WorkflowInstanceId, Parent]) -> set[Epoch]:
     for id_, parent in begun.items():
         outputs = json.dumps({STARTED_RUN: str(id_)})
         tell_event(tx, parent.instance, parent.code, parent.attempt, WorkflowState.SUCCESS, parent.index, outputs)
-    note_owners(tx, {parent.instance for parent in begun.values()})
+    return note_owners(tx, {parent.instance for parent in begun.values()})
