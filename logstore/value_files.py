@@ -28,7 +28,7 @@ def put(store: LogStore, advanced: Advanced, key: str, task: str, name: str, tex
 
 
 def read(store: LogStore, advanced: Advanced, value: LargeValue) -> str:
-    """A value that was kept. Raises `Refused` with a sentence that says why it is not there any more."""
+    """A value that was kept. Raises `Refused` with a sentence that says why it is gone."""
     data = bytearray()
     try:
         is_whole = store.size(value.key) == value.size

@@ -249,7 +249,7 @@ async def _coming(connection: AsyncConnection, spans: Sequence[Span]) -> set[int
 async def coming(connection: AsyncConnection, spans: Sequence[Span]) -> set[Span]:
     """Those of these spans for which a command of a schedule or a backfill still waits, for a date before their end.
 
-    Ask before `find`: what is not there any more then is a run.
+    Ask before `find`: what is no longer there then is a run.
     """
     return {spans[place - 1] for place in await _coming(connection, spans)}
 

@@ -63,7 +63,7 @@ class _Accepted:
 
 
 class _NotAwaited(Refused):
-    """No task waits for that child, or none does any more."""
+    """No task waits for that child, or it no longer does."""
 
 
 class Starter:

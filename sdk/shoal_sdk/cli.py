@@ -41,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     deploy = verbs.add_parser("deploy", help="save flows on a server, all or none")
     deploy.add_argument("--origin", help="marks what is saved from here; else their project")
     deploy.add_argument("--dry-run", action="store_true", help="only check, and say what would be saved")
-    deploy.add_argument("--prune", action="store_true", help="delete flows of this origin that are not here any more")
+    deploy.add_argument("--prune", action="store_true", help="delete flows of this origin that are no longer here")
     deploy.add_argument("--force", action="store_true", help="replace also what others changed or made")
     deploy.set_defaults(act=_deploy)
     for verb in (render, deploy):

@@ -39,7 +39,7 @@ _MARKED = re.compile(rf"{_MARK} (?P<origin>\S+), (?:commit (?P<commit>\S+), )?ve
 
 
 class SyncedWorkflow(Answer):
-    """What becomes of a workflow of a folder, or of one that came from it and is not there any more."""
+    """What becomes of a workflow of a folder, or of one that came from it and is no longer there."""
 
     project: str
     name: str

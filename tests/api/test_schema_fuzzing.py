@@ -17,7 +17,7 @@ CHECKS = (
     "response_headers_conformance,negative_data_rejection"
 )
 
-# The API's limit of a body comes before that of a list; the worker whose log is asked for does not run any more.
+# The API's limit of a body comes before that of a list; the worker whose log is requested no longer runs.
 CONFIG = """
 [checks.negative_data_rejection]
 expected-statuses = [400, 401, 403, 404, 405, 406, 409, 413, 415, 422, 428, 429, "5xx"]

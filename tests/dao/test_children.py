@@ -195,7 +195,7 @@ async def test_a_child_goes_on_under_the_new_attempt_in_the_way_of_its_state(
 async def test_a_child_that_succeeds_as_its_task_is_resumed_is_told_to_the_new_attempt_and_nobody_else_is(
     scene: Scene,
 ) -> None:
-    """Somebody had let it go on alone: it told the attempt before of its end, which nobody hears any more."""
+    """Somebody had let it go on alone: it told the attempt before of its end, which nobody reads by then."""
     master = await scene.master()
     above = await scene.instance(master)
     for index, state in enumerate((W.SUCCESS, W.RUNNING_EXECUTION, W.FAILURE)):

@@ -296,7 +296,7 @@ async def test_a_worker_fences_workers_and_no_master(users: Users) -> None:
 
 
 async def test_a_worker_changes_nothing_that_nodes_have_agreed_on_and_gives_no_master_a_key(users: Users) -> None:
-    """Else no node would start any more."""
+    """Otherwise no node would start."""
     with _owner(users) as owner:
         owner.execute(NODE.format("WORKER").encode())
     agreed = "UPDATE cluster SET timing = '{}', registry_mark = 'a', registry_place = 'b'"

@@ -118,7 +118,7 @@ async def test_a_pause_holds_back_what_has_not_begun_and_lets_the_rest_come_to_i
 
 
 async def test_a_kill_marks_what_lives_in_the_master_and_asks_no_worker_for_it(scene: Scene) -> None:
-    """It ends when its children have; of those on their way none begins any more."""
+    """It ends when its children have; those on their way no longer begin."""
     master, worker = await scene.master(), await scene.worker()
     instance = await scene.instance(master)
     await scene.queue(instance, 1, state=TaskState.RUNNING_EXECUTION, type_="SUB_PROCESS", master=master)

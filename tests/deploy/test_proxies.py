@@ -59,7 +59,7 @@ async def test_haproxy_sends_requests_to_those_that_are_ready(cluster: Cluster, 
     proxy = Child.of([HAPROXY, "-db", "-f", str(file)], cwd=tmp_path, log=tmp_path / "haproxy.log")
     try:
         await eventually(lambda: status(f"https://127.0.0.1:{port}/login"), until=200, within_s=20)
-        # The dead one is found out, and no request goes there any more.
+        # The dead one is found out, and no longer gets requests.
         await eventually(lambda: "api2 is DOWN" in proxy.log_tail(100), within_s=20)
         await eventually(lambda: {status(f"https://127.0.0.1:{port}/login") for _ in range(20)}, until={200})
         api.signal(signal.SIGTERM)

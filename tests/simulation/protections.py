@@ -92,7 +92,7 @@ class Protections:
     """Masters move streams where they are spread unevenly (`master/streams.py`)."""
 
     handover: bool = True
-    """A worker that takes nothing any more hands over its streams (`worker/claims/writer.py`)."""
+    """A worker that no longer takes anything hands over its streams (`worker/claims/writer.py`)."""
     duty: bool = True
     """A duty is taken under the lock of its row, and its step recorded only for who took it (`duties.take`)."""
 

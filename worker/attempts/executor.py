@@ -133,7 +133,7 @@ class _Attempt:
         self._handed: Mapping[str, str] = {}
         """The values that stand for the files it left."""
         self._ended: TaskResult | None = None
-        """Its result as soon as it is known; no cancellation changes it any more."""
+        """Its result as soon as it is known; no cancellation changes it then."""
 
     async def run(self) -> Report:
         """See `Executor.run`."""

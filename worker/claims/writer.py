@@ -45,7 +45,7 @@ log = structlog.get_logger()
 class Writer:
     """Claims tasks up to the capacity unless the node is overloaded, runs them, and reports their ends.
 
-    `on_reported` is called with an attempt whose end needs no report any more, `on_ended` with one whose end is in the
+    `on_reported` is called with an attempt whose end no longer needs a report, `on_ended` with one whose end is in the
     database.
     """
 
