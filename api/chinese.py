@@ -29,6 +29,7 @@ TITLES: Mapping[str, str] = {
 
 DETAILS: Mapping[str, str] = {
     "its callback is not called": ("其回调不会被调用"),
+    "1 draft of it must be published or discarded first": ("它的 1 份草稿须先发布或丢弃"),
     "later tasks follow their own start rules": ("后续任务遵循各自的启动规则"),
     "how many of it run at once in several runs is not limited; give it a pool": (
         "多个实例中同时运行的数量不受限制；请为它指定资源池"
@@ -233,16 +234,15 @@ TEMPLATES: Mapping[str, str] = {
         "项目“{project}”不存在；在项目中保存第一个工作流或参数即会创建它"
     ),
     'workflow "{name}" cannot be moved: {reasons}': ("工作流“{name}”无法移动：{reasons}"),
-    "{number} draft of it must be published or discarded first": ("它的 {number} 份草稿须先发布或丢弃"),
     "{number} drafts of it must be published or discarded first": ("它的 {number} 份草稿须先发布或丢弃"),
     "{which} names it, and {name} may not change that one; ask who may to move it": (
         "{which} 引用了它，而 {name} 无权修改；请由有权者移动"
     ),
     'workflow "{name}" of project "{project}"': ("项目“{project}”的工作流“{name}”"),
-    "run {run} has not ended ({verb})": "实例 {run} 尚未结束（{verb}）",
-    "runs {runs} have not ended ({verb})": "实例 {runs} 尚未结束（{verb}）",
-    "command {command} waits for a master ({verb})": "命令 {command} 正在等待 master（{verb}）",
-    "commands {commands} wait for a master ({verb})": "命令 {commands} 正在等待 master（{verb}）",
+    "run {run} has not ended (shoal stop {which})": "实例 {run} 尚未结束（shoal stop {which}）",
+    "runs {runs} have not ended (shoal stop {which})": "实例 {runs} 尚未结束（shoal stop {which}）",
+    "command {command} waits for a master (shoal queue)": "命令 {command} 正在等待 master（shoal queue）",
+    "commands {commands} wait for a master (shoal queue)": "命令 {commands} 正在等待 master（shoal queue）",
     'the worker group "{name}"': "Worker 分组“{name}”",
     'the tenant "{name}"': "租户“{name}”",
     'project "{project}" may not use {thing}, only {others}; name one of those, or ask an admin': (

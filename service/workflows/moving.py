@@ -31,7 +31,6 @@ from service.call import Call
 from service.fields import Answer, Id
 from service.operation import operation
 from service.secrets.key_settings import open_vault
-from service.words import counted
 from service.workflows.apply_transaction import DEFINITION
 from service.workflows.listing import WorkflowAnswer
 from service.workflows.reach import check_reach
@@ -227,7 +226,8 @@ async def _obstacles(connection: AsyncConnection, head: Definition, project: str
     for sentence in reasons_of(replace(users, schedules=[], workflows=[])):
         yield sentence
     if drafts := await moving.drafts_of(connection, head.project, head.name):
-        yield f"{counted(drafts, 'draft')} of it must be published or discarded first"
+        whole = f"{drafts} drafts of it must be published or discarded first"
+        yield "1 draft of it must be published or discarded first" if drafts == 1 else whole
 
 
 async def _notes(
@@ -238,8 +238,8 @@ async def _notes(
     theirs = await projects.parameters(connection, project) if project != "default" else {}
     for name, value in parse_parameters(head.project_params, "the project's parameters").items():
         if f"${{{name}}}" in content and name not in spec.params and theirs.get(name) != value:
-            what = "has another value for the" if name in theirs else "has no"
-            yield f'project "{project}" {what} parameter "{name}", which it uses'
+            other = f'project "{project}" has another value for the parameter "{name}", which it uses'
+            yield other if name in theirs else f'project "{project}" has no parameter "{name}", which it uses'
     if spec.file_contents:
         yield f'it keeps its files as saved; before you change it, put {_few(spec.file_contents)} into "{project}"'
     datasets = {name for task in spec.tasks for name in task.updates}

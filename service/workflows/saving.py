@@ -193,24 +193,30 @@ async def delete_unused(connection: AsyncConnection, head: Definition, visible: 
 
 def reasons_of(users: Users, visible: Collection[str] | None = None) -> Iterator[str]:
     """What uses a workflow, in sentences that say how to end that."""
-    if users.runs:
-        one = len(users.runs) == 1
-        yield f"{_listed('run', users.runs)} {'has' if one else 'have'} not ended (shoal stop {users.runs[0]})"
-    if users.commands:
-        one = len(users.commands) == 1
-        yield f"{_listed('command', users.commands)} {'waits' if one else 'wait'} for a master (shoal queue)"
-    if users.schedules:
-        one = len(users.schedules) == 1
-        starts = "starts" if one else "start"
-        yield f"{_listed('schedule', users.schedules)} {starts} it (shoal schedule delete {users.schedules[0]})"
+    match users.runs:
+        case [run]:
+            yield f"run {run} has not ended (shoal stop {run})"
+        case [first, *_]:
+            yield f"runs {_listed(users.runs)} have not ended (shoal stop {first})"
+    match users.commands:
+        case [command]:
+            yield f"command {command} waits for a master (shoal queue)"
+        case [_, *_]:
+            yield f"commands {_listed(users.commands)} wait for a master (shoal queue)"
+    match users.schedules:
+        case [schedule]:
+            yield f"schedule {schedule} starts it (shoal schedule delete {schedule})"
+        case [one, *_]:
+            yield f"schedules {_listed(users.schedules)} start it (shoal schedule delete {one})"
     if users.workflows:
         names = [f'"{name}"' for project, name in users.workflows if is_seen(project, visible)]
         hidden = len(users.workflows) - len(names)
-        whose = [*([_listed("workflow", names)] if names else []), *(["one of another project"] if hidden else [])]
+        shown = [f"workflow{'' if len(names) == 1 else 's'} {_listed(names)}"] if names else []
+        whose = [*shown, *(["one of another project"] if hidden else [])]
         uses = "uses" if len(users.workflows) == 1 else "use"
         yield f"{' and '.join(whose)} {uses} it (take that task out of its file and apply it)"
 
 
-def _listed(thing: str, found: Sequence[object]) -> str:
+def _listed(found: Sequence[object]) -> str:
     more = " and perhaps more" if len(found) == release.FOUND_MAX else ""
-    return f"{thing}{'' if len(found) == 1 else 's'} {', '.join(map(str, found))}{more}"
+    return f"{', '.join(map(str, found))}{more}"

@@ -12,6 +12,7 @@ import pytest
 from api.chinese import DETAILS, TEMPLATES, TITLES
 from api.languages import preferred, translated
 from model import errors
+from model.accounts.project_limits import Resource
 from service.error_codes import KINDS
 from tests.api.serving import BASE, serving, token_of
 from tests.every import every
@@ -80,7 +81,8 @@ def _template(text: ast.expr) -> str:
 
 def _said() -> str:
     """All texts of what answers requests, with {} for what they name."""
-    return "\n".join(
+    of_limits = [f'the {kind} "{{}}"' for kind in Resource]
+    return "\n".join(of_limits) + "\n".join(
         re.sub(r"\{\w+\}", "{}", _template(node))  # those of `missing` are templates themselves
         for part in ("api", "service", "dao", "model", "importers")
         for path in (ROOT / part).rglob("*.py")

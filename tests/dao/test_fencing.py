@@ -155,7 +155,7 @@ FENCES = {
     "tokens.revoke": PEOPLE,
     "tokens._REVOKE_ALL": PEOPLE,
     "children._START": NEW,
-    "moving.move": PEOPLE,
+    "moving._move": PEOPLE,
     "release.set_state": PEOPLE,
     "release.delete": PEOPLE,
     "schedule_contents.list_in_file": PEOPLE,

@@ -14,6 +14,7 @@ from dao.checks import stuck_runs
 from dao.cluster import nodes
 from dao.cluster.fencing import BEAT_NO_MAX
 from dao.commands import deadly_commands, queue_listings, waiting_work
+from dao.postgres.errors import BadData
 from dao.runs import after_end, workflow_instances
 from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import task_claims
@@ -46,9 +47,16 @@ async def test_whatever_number_a_beat_has_its_node_can_be_fenced(scene: Scene, b
     assert (await scene.sql("SELECT beat_no FROM node_beat"))[0] > min(beat_no, BEAT_NO_MAX)
 
 
-async def test_a_node_whose_beat_somebody_moved_is_judged_and_fenced(scene: Scene) -> None:
+async def test_a_beat_cannot_be_moved_to_a_node_that_is_not_there_yet(scene: Scene) -> None:
+    """The next process to enlist would get its id, and fail."""
+    await scene.master()
+    with pytest.raises(BadData, match="node_beat_node_id_fkey"):
+        await scene.sql("UPDATE node_beat SET node_id = 999")
+
+
+async def test_a_node_whose_beat_somebody_deleted_is_judged_and_fenced(scene: Scene) -> None:
     odd = await scene.master()
-    await scene.sql("UPDATE node_beat SET node_id = 999")
+    await scene.sql("DELETE FROM node_beat")
     assert (await scene.row_of(odd)).beat_no == 0
     assert await scene.fence(odd)
     assert await scene.sql("SELECT state FROM node") == ["FENCED"]

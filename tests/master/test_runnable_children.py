@@ -147,7 +147,7 @@ def test_without_a_tuple_there_is_no_child_and_it_is_a_success() -> None:
 
 
 def test_lists_that_cannot_be_read_fail_the_task() -> None:
-    *_, finish = a_runnable(dynamic("[[1]]")).handle(Started())
+    *_, finish = a_runnable(dynamic("[1 2]")).handle(Started())
     assert finish == FAILED
 
 
