@@ -225,7 +225,7 @@ class _Reader(ScriptNeeds):
         self._at = end
 
     def _word(self, before: Sequence[Word] = ()) -> Word:
-        word = Word(self._at)
+        word = Word(self._at, assigns=not before)
         if before:
             word.follow(before[0], before[-1])
         while self._at < self._stop:

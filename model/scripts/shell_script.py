@@ -61,7 +61,7 @@ class Word:
     """A word without its quotes; NUL for each part that is known only when it runs."""
 
     start: int
-    assigns: bool = True
+    assigns: bool = False
     """Whether it may be an assignment."""
     is_whole: bool = False
     """Whether bash splits nothing in it."""
