@@ -14,6 +14,7 @@ from sqlalchemy import make_url
 from model.accounts.rights import Role
 from tests.api.serving import BASE, Serving
 from tests.api.test_definitions import admin, api, applied, member  # noqa: F401 - fixtures
+from tests.eventually import eventually
 
 CHILD = """\
 # What it is for.
@@ -146,11 +147,9 @@ async def test_of_two_moves_that_take_one_name_the_slower_one_says_so(
         other.execute("UPDATE workflow_definition SET project = 'b' WHERE project = 'c' AND name = 'child'")
         moving = asyncio.create_task(moved(admin, code, project="b"))
         waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-        while not moving.done() and not sql(waiting):
-            await asyncio.sleep(0.05)
+        await eventually(lambda: moving.done() or bool(sql(waiting)))
     refused = await moving
     assert refused.status_code == 422, refused.text
-    assert refused.status_code == 422
     assert (
         refused.json()["detail"]
         == 'project "b" has had a workflow of that name since a moment ago; rename one of the two first'
